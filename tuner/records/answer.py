@@ -1,0 +1,127 @@
+"""What is concluded: figures, curves, and the best configuration."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tuner.records.candidate import Candidate, LoadPoint
+
+ARTIFACT_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number with what a reader needs to trust it.
+
+    value: None when undefined, and then `note` says why.  low, high: 95 % interval, None if there is none.
+    n: how many observations it rests on, of what kind `n_of`.  estimator: name of the formula.
+    """
+
+    value: float | None
+    unit: str
+    estimator: str
+    n: int
+    n_of: str = "prompts"
+    low: float | None = None
+    high: float | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class LoadFigures:
+    """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it)."""
+
+    load_point: LoadPoint
+    figures: Mapping[str, Figure]
+    acceptance_by_position: tuple[Figure, ...] = ()
+    tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TrialFigures:
+    """A trial's figures at every load point, in the space's order."""
+
+    number: int
+    candidate: Candidate
+    device_key: str
+    loads: tuple[LoadFigures, ...]
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """Speedup at one K.  K = 0 is the baseline, by definition 1."""
+
+    k: int
+    speedup: Figure
+    tpot: Figure
+    acceptance_length: Figure
+    acceptance_by_position: tuple[Figure, ...] = ()
+    marginal_gain: Figure | None = None
+
+
+@dataclass(frozen=True)
+class Inflection:
+    """The first K from which one more token gains less than `threshold`, by its upper bound.
+
+    k: None when not resolved.  candidates: every K that noise leaves open.
+    """
+
+    k: int | None
+    candidates: tuple[int, ...]
+    threshold: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class KCurve:
+    """Speedup against K for one draft at one load point, engine arguments fixed."""
+
+    draft_name: str
+    method: str
+    args_key: str
+    load_point: LoadPoint
+    points: tuple[CurvePoint, ...]
+    inflection: Inflection
+    best_k: int
+
+
+class Verdict(StrEnum):
+    """What to do."""
+
+    SPECULATE = "speculate"
+    SPECULATE_BELOW = "speculate_below"
+    DO_NOT = "do_not"
+    INCONCLUSIVE = "inconclusive"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer for one temperature.
+
+    best: the candidate to deploy (the baseline for do_not and inconclusive).  below: the concurrency from which
+    speculation stops paying, for speculate_below.  objective: weighted geometric mean speedup over the load points.
+    figures: of `best`, one per load point of this temperature.  why: one sentence with the evidence.
+    """
+
+    temperature: float
+    verdict: Verdict
+    best: Candidate
+    objective: Figure
+    why: str
+    loads: tuple[LoadFigures, ...]
+    curves: tuple[KCurve, ...]
+    below: int | None = None
+    runner_up: Candidate | None = None
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything that analysis concludes from a run's records."""
+
+    answers: tuple[Answer, ...]
+    trials: tuple[TrialFigures, ...]
+    drift: Mapping[str, Figure]
+    warnings: tuple[str, ...]
+    failed: Mapping[str, str]

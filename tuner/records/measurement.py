@@ -1,0 +1,206 @@
+"""What was measured: requests, counters, repeats, load points, trials."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from tuner.records.candidate import Candidate, LoadPoint
+
+RECORD_VERSION = 1
+
+
+@dataclass(frozen=True)
+class RequestSample:
+    """One request as the client saw it. Times are seconds since the repeat began.
+
+    completion_tokens comes from the server's `usage`, never from counting chunks: one chunk may hold several tokens.
+    token_ids: of the whole answer; chunk_tokens: how many of them came in each chunk, in order; chunk_times_s: when.
+    error: None, or the class and text of what went wrong; a failed request has no valid timing.
+    """
+
+    load_point: str
+    repeat: int
+    index: int
+    prompt_id: str
+    category: str
+    sent_s: float
+    first_token_s: float | None
+    last_token_s: float | None
+    prompt_tokens: int | None
+    completion_tokens: int | None
+    finish_reason: str | None
+    text: str = ""
+    token_ids: tuple[int, ...] = ()
+    chunk_tokens: tuple[int, ...] = ()
+    chunk_times_s: tuple[float, ...] = ()
+    error: str | None = None
+
+    @property
+    def ok(self) -> bool:
+        return self.error is None
+
+    @property
+    def ttft_s(self) -> float | None:
+        """Time to first token, seconds."""
+        return None if self.first_token_s is None else self.first_token_s - self.sent_s
+
+    @property
+    def e2e_s(self) -> float | None:
+        """From sending to the last token, seconds."""
+        return None if self.last_token_s is None else self.last_token_s - self.sent_s
+
+    @property
+    def tpot_s(self) -> float | None:
+        """Time per output token after the first, (E2E - TTFT) / (completion_tokens - 1); None below 2 tokens."""
+        if self.first_token_s is None or self.last_token_s is None or (self.completion_tokens or 0) < 2:
+            return None
+        return (self.last_token_s - self.first_token_s) / ((self.completion_tokens or 0) - 1)
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Differences of vLLM's /metrics counters over one repeat, summed over engines.
+
+    drafts ... accepted_per_pos are None when the engine exposes no speculation counters.
+    decode_steps: S, decode steps summed over requests (`inter_token_latency_seconds_count`).
+    """
+
+    generation_tokens: int
+    prompt_tokens: int
+    requests: int
+    decode_steps: int | None = None
+    preemptions: int | None = None
+    drafts: int | None = None
+    draft_tokens: int | None = None
+    accepted_tokens: int | None = None
+    accepted_per_pos: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """One measured pass at a load point.  problems: identities that did not hold, foreign traffic (empty if clean)."""
+
+    index: int
+    wall_s: float
+    counters: Counters
+    requests: int
+    failed: int
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LoadMeasurement:
+    """All repeats of one load point in one engine life."""
+
+    load_point: LoadPoint
+    repeats: tuple[Repeat, ...]
+    warmup_s: float
+
+
+class Role(StrEnum):
+    """Why a trial was run."""
+
+    BASELINE = "baseline"
+    CANDIDATE = "candidate"
+    BASELINE_AGAIN = "baseline_again"
+
+
+class FailureKind(StrEnum):
+    """Class of a failed trial."""
+
+    CRASHED = "crashed"
+    TIMEOUT = "timeout"
+    STUCK = "stuck"
+    WRONG_SERVER = "wrong_server"
+    REFUSED = "refused"
+    SPECULATION_INACTIVE = "speculation_inactive"
+    INVALID = "invalid"
+    WORKER_LOST = "worker_lost"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a trial gave no figures.  cause: the first causal line of the engine's log, "" if none was found."""
+
+    kind: FailureKind
+    message: str
+    next_step: str = ""
+    cause: str = ""
+    log_tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """What one engine life was.
+
+    env: the variables that were set for it on purpose, secrets left out.  changed_settings: log lines in which the
+    engine says that it changed a setting by itself.  start_s: from spawn to ready.
+    """
+
+    version: str
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    start_s: float
+    max_model_len: int | None = None
+    kv_cache_tokens: int | None = None
+    changed_settings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WorkerFacts:
+    """Where a trial ran.  device_key: two trials with equal keys ran on the same device(s) and may be compared."""
+
+    device_key: str
+    device: str
+    node: str
+    gpu_ids: tuple[str, ...] = ()
+    cpu_cores: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class PhaseTimes:
+    """Seconds of a trial by phase."""
+
+    start_s: float = 0.0
+    warmup_s: float = 0.0
+    load_s: float = 0.0
+    stop_s: float = 0.0
+    total_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """One engine life and what was measured in it; `record.json` in the run directory.
+
+    number: position in the run.  started_at: UTC, ISO 8601.  A record has either loads or a failure.
+    """
+
+    number: int
+    role: Role
+    candidate: Candidate
+    worker: WorkerFacts
+    started_at: str
+    phases: PhaseTimes
+    engine: EngineFacts | None = None
+    loads: tuple[LoadMeasurement, ...] = ()
+    failure: Failure | None = None
+    version: int = RECORD_VERSION
+
+    @property
+    def ok(self) -> bool:
+        return self.failure is None
+
+    @property
+    def name(self) -> str:
+        """Directory name of this trial in the run directory."""
+        return f"{self.number:04d}-{self.role.value}-{self.candidate.key}"
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A record with its request samples: what a worker returns and the store keeps."""
+
+    record: TrialRecord
+    samples: tuple[RequestSample, ...] = field(default=(), repr=False)
