@@ -59,6 +59,7 @@ class Candidate:
 
     @property
     def k(self) -> int:
+        """Tokens proposed per step; 0 for the baseline."""
         return self.speculation.num_speculative_tokens if self.speculation else 0
 
     @property

@@ -39,6 +39,7 @@ class RequestSample:
 
     @property
     def ok(self) -> bool:
+        """Whether the request was answered in full."""
         return self.error is None
 
     @property
@@ -190,6 +191,7 @@ class TrialRecord:
 
     @property
     def ok(self) -> bool:
+        """Whether the trial gave figures."""
         return self.failure is None
 
     @property
