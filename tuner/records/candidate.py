@@ -11,8 +11,8 @@ from typing import Union
 
 from typing_extensions import TypeAliasType
 
-# typing_extensions' form of `type Json = ...` (Python 3.12): pydantic can follow its recursion, a plain alias it cannot.
-Json = TypeAliasType("Json", Union[str, int, float, bool, None, list["Json"], dict[str, "Json"]])  # noqa: UP007
+# typing_extensions' form of `type Json = ...` (Python 3.12): pydantic follows its recursion, a plain alias's not.
+Json = TypeAliasType("Json", Union[str, int, float, bool, list["Json"], dict[str, "Json"], None])  # noqa: UP007
 
 
 def canonical_json(value: object) -> str:
@@ -127,8 +127,8 @@ class LoadPoint:
     @property
     def label(self) -> str:
         """Words for a person."""
-        eos = " fixed length" if self.ignore_eos else ""
-        return f"{self.eval_set}, concurrency {self.concurrency}, T={self.sampling.temperature:g}, {self.max_tokens} tokens{eos}"
+        length = f"{'exactly' if self.ignore_eos else 'up to'} {self.max_tokens} tokens"
+        return f"{self.eval_set}, concurrency {self.concurrency}, T={self.sampling.temperature:g}, {length}"
 
     @property
     def equal_lengths(self) -> bool:
