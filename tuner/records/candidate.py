@@ -12,7 +12,7 @@ from typing import Union
 from typing_extensions import TypeAliasType
 
 # typing_extensions' form of `type Json = ...` (Python 3.12): pydantic follows its recursion, a plain alias's not.
-Json = TypeAliasType("Json", Union[str, int, float, bool, list["Json"], dict[str, "Json"], None])  # noqa: UP007
+Json = TypeAliasType("Json", Union[str, int, float, bool, "list[Json]", "dict[str, Json]", None])
 
 
 def canonical_json(value: object) -> str:
