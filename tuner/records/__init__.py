@@ -40,6 +40,7 @@ from tuner.records.measurement import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.records.run import RunManifest
 
 __all__ = [
     "ARTIFACT_VERSION",
@@ -66,6 +67,7 @@ __all__ = [
     "Repeat",
     "RequestSample",
     "Role",
+    "RunManifest",
     "Sampling",
     "Speculation",
     "Trial",

@@ -119,6 +119,7 @@ class FailureKind(StrEnum):
     SPECULATION_INACTIVE = "speculation_inactive"
     INVALID = "invalid"
     WORKER_LOST = "worker_lost"
+    NO_BASELINE = "no_baseline"
 
 
 @dataclass(frozen=True)

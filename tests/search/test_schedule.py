@@ -1,0 +1,84 @@
+from collections.abc import Iterable
+
+from tuner.records import (
+    Candidate,
+    Failure,
+    FailureKind,
+    PhaseTimes,
+    Role,
+    Speculation,
+    TrialRecord,
+    WorkerFacts,
+)
+from tuner.search.schedule import Scheduler, Task
+
+BASE = Candidate({"max_model_len": 512})
+OTHER_ARGS = Candidate({"max_model_len": 1024})
+
+
+def with_k(k: int, base: Candidate = BASE) -> Candidate:
+    return Candidate(base.engine_args, Speculation("ngram", k, "ngram"))
+
+
+def record(role: Role, candidate: Candidate, device: str = "gpu0", failed: bool = False) -> TrialRecord:
+    failure = Failure(FailureKind.CRASHED, "out of memory") if failed else None
+    return TrialRecord(0, role, candidate, WorkerFacts(device, "d", "n"), "t", PhaseTimes(), failure=failure)
+
+
+def scheduler(candidates: Iterable[Candidate], baseline_again: bool = True) -> Scheduler:
+    queue = iter(candidates)
+    return Scheduler(lambda: next(queue, None), baseline_again=baseline_again)
+
+
+def run(schedule: Scheduler, device: str = "gpu0", failing: tuple[Candidate, ...] = ()) -> list[Task]:
+    tasks = []
+    while task := schedule.next(device):
+        tasks.append(task)
+        if not task.skip:
+            schedule.finished(record(task.role, task.candidate, device, task.candidate in failing))
+    return tasks
+
+
+def test_baseline_comes_first_and_again_last() -> None:
+    tasks = run(scheduler([BASE, with_k(1), with_k(2)]))
+    assert [task.role for task in tasks] == [Role.BASELINE, Role.CANDIDATE, Role.CANDIDATE, Role.BASELINE_AGAIN]
+
+
+def test_each_group_of_engine_arguments_has_its_own_baselines() -> None:
+    tasks = run(scheduler([BASE, OTHER_ARGS, with_k(1), with_k(1, OTHER_ARGS)]))
+    assert [task.candidate for task in tasks if task.role is Role.BASELINE] == [BASE, OTHER_ARGS]
+    assert [task.candidate for task in tasks if task.role is Role.BASELINE_AGAIN] == [BASE, OTHER_ARGS]
+
+
+def test_a_second_device_measures_its_own_baseline_before_its_first_candidate() -> None:
+    schedule = scheduler([BASE, with_k(1), with_k(2)])
+    assert schedule.next("gpu0") == Task(Role.BASELINE, BASE)
+    assert schedule.next("gpu1") == Task(Role.BASELINE, BASE)
+    schedule.finished(record(Role.BASELINE, BASE, "gpu1"))
+    assert schedule.next("gpu1") == Task(Role.CANDIDATE, with_k(1))
+
+
+def test_candidates_of_a_failed_baseline_are_skipped_with_the_reason() -> None:
+    tasks = run(scheduler([BASE, with_k(1), with_k(2)]), failing=(BASE,))
+    assert [bool(task.skip) for task in tasks] == [False, True, True]
+    assert "out of memory" in tasks[1].skip
+
+
+def test_no_closing_baseline_where_no_candidate_succeeded_or_none_is_wanted() -> None:
+    assert [t.role for t in run(scheduler([BASE, with_k(1)]), failing=(with_k(1),))] == [Role.BASELINE, Role.CANDIDATE]
+    assert Role.BASELINE_AGAIN not in [t.role for t in run(scheduler([BASE, with_k(1)], baseline_again=False))]
+
+
+def test_a_resumed_run_repeats_nothing_but_closes_with_a_baseline_after_new_candidates() -> None:
+    done = [record(Role.BASELINE, BASE), record(Role.CANDIDATE, with_k(1)), record(Role.BASELINE_AGAIN, BASE)]
+    assert run(Scheduler(lambda: None, done)) == []
+    queue = iter([with_k(2)])
+    tasks = run(Scheduler(lambda: next(queue, None), done))
+    assert [task.role for task in tasks] == [Role.CANDIDATE, Role.BASELINE_AGAIN]
+
+
+def test_a_lost_device_gives_back_the_candidate_that_waited_for_it() -> None:
+    schedule = scheduler([with_k(1)])
+    schedule.next("gpu0")
+    assert schedule.lost("gpu0") == with_k(1)
+    assert schedule.lost("gpu0") is None

@@ -1,0 +1,40 @@
+"""What a run directory says about itself, so that a report needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tuner.records.candidate import Json, LoadPoint, Protocol
+
+
+@dataclass(frozen=True)
+class RunManifest:
+    """Everything a report needs beside the records.
+
+    target: as the user wrote it.  space, space_source: name and text of the search-space file.
+    prompts: eval set -> number of prompts.  env: environment the engines were given.
+    default_gpu_memory_utilization: the engine's own, None where it is not known.  repeat_with: the command line.
+    created: UTC, ISO 8601.
+    """
+
+    target: str
+    space: str
+    space_source: str
+    engine_version: str
+    engine_build: str
+    load_points: tuple[LoadPoint, ...]
+    protocol: Protocol
+    inflection_threshold: float
+    prompts: Mapping[str, int]
+    tuner_version: str
+    created: str
+    env: Mapping[str, str] = field(default_factory=dict)
+    default_gpu_memory_utilization: float | None = None
+    machine: Mapping[str, Json] = field(default_factory=dict)
+    repeat_with: tuple[str, ...] = ()
+
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """Temperatures of the load points, in the space's order, each once."""
+        return tuple(dict.fromkeys(point.sampling.temperature for point in self.load_points))
