@@ -1,0 +1,77 @@
+"""The `tuner` command. Each subcommand lives in a module of its own, imported only when it is called."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tuner.errors import EXIT_BAD_INPUT, TunerError
+
+_COMMANDS = {
+    "sweep": "tuner.cli.sweep:sweep",
+    "plan": "tuner.cli.plan:plan",
+    "report": "tuner.cli.report:report",
+    "models": "tuner.cli.models:models",
+    "eval-set": "tuner.cli.eval_set:eval_set",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a subcommand when it is named, so that --help starts fast (Click's documented recipe)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the subcommands in the order in which a newcomer meets them."""
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one subcommand, None if there is none of that name."""
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].partition(":")
+        command = getattr(import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="spec-tuner", prog_name="tuner")
+def cli() -> None:
+    """Find out whether speculative decoding pays for a model, with which draft and which K - by measuring.
+
+    \b
+    tuner sweep MODEL               measure and write best_config.yaml
+    tuner plan MODEL                show what a sweep would start, start nothing
+    tuner report RUN                write plots and report of a run again
+
+    Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line; every expected error becomes one message, its next step and its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = cli.main(args=arguments, standalone_mode=False)
+    except TunerError as error:
+        _tell(error, as_json="--json" in arguments)
+        sys.exit(error.exit_code)
+    except click.exceptions.Exit as exit_:
+        sys.exit(exit_.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(EXIT_BAD_INPUT)
+    except click.Abort:
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _tell(error: TunerError, *, as_json: bool) -> None:
+    click.secho(f"error: {error.message}", fg="red", err=True)
+    if error.next_step:
+        click.echo(error.next_step, err=True)
+    if as_json:
+        click.echo(json.dumps({"error": error.message, "next_step": error.next_step, "exit_code": error.exit_code}))

@@ -1,0 +1,91 @@
+"""What a sweep ends with: a table for people, one JSON object for scripts."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from tuner.records import Answer, Json, TrialFigures
+from tuner.report import Report
+from tuner.sweep import SweepResult
+from tuner.words import milliseconds, plain, times, verdict_words
+
+
+def closing_table(report: Report, width: int | None = None) -> str:
+    """Return the answers and the measured candidates as text, in colours where the terminal has them."""
+    console = Console(width=width)
+    with console.capture() as capture:
+        for answer in report.findings.answers:
+            console.print(_table(report, answer))
+            console.print(f"[bold]{verdict_words(answer)}[/] at temperature {answer.temperature:g}", highlight=False)
+            console.print(answer.why, markup=False, highlight=False)
+        for warning in report.findings.warnings:
+            console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+        for trial, reason in report.findings.failed.items():
+            console.print(f"failed: {trial}: {reason}", style="red", markup=False, highlight=False)
+        console.print(f"artifact: {report.artifact}", highlight=False, soft_wrap=True)
+    return capture.get()
+
+
+def _table(report: Report, answer: Answer) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, title=f"{report.manifest.target}, vLLM {report.manifest.engine_version}")
+    table.add_column("candidate")
+    for column in ("TPOT", "speedup (95 %)", "acceptance", "length"):
+        table.add_column(column, justify="right")
+    points = [point for point in report.manifest.load_points if point.sampling.temperature == answer.temperature]
+    for point in points:
+        table.add_row(f"[bold]{point.label}[/]")
+        for trial in report.findings.trials:
+            table.add_row(*_row(trial, point.key, trial.candidate == answer.best))
+    return table
+
+
+def _row(trial: TrialFigures, load_point: str, best: bool) -> tuple[str, ...]:
+    figures = next((load.figures for load in trial.loads if load.load_point.key == load_point), None)
+    name = f"  {trial.candidate.label}" + (" *" if best else "")
+    if figures is None:
+        return (name,)
+    speedup = figures.get("speedup_tpot")
+    return (
+        name,
+        milliseconds(figures["tpot_s"]),
+        times(speedup) if speedup else "",
+        plain(figures["acceptance_rate"]) if trial.candidate.speculation else "",
+        plain(figures["mean_acceptance_length"]) if trial.candidate.speculation else "",
+    )
+
+
+def summary(result: SweepResult) -> dict[str, Json]:
+    """Return the closing JSON object."""
+    report = result.report
+    return {
+        "run": str(report.run),
+        "verdict": report.findings.answers[0].verdict.value,
+        "best": _best(report.findings.answers[0]),
+        "answers": [
+            {
+                "temperature": answer.temperature,
+                "verdict": answer.verdict.value,
+                "best": _best(answer),
+                "speedup": answer.objective.value,
+                "speedup_low": answer.objective.low,
+                "speedup_high": answer.objective.high,
+                "below": answer.below,
+            }
+            for answer in report.findings.answers
+        ],
+        "artifact": str(report.artifact),
+        "engine_starts": result.engine_starts,
+        "trials": result.trials,
+        "failed": len(report.findings.failed),
+        "wall_s": round(result.wall_s, 1),
+        "overhead_s": round(result.overhead_s, 1),
+    }
+
+
+def _best(answer: Answer) -> Json:
+    spec = answer.best.speculation
+    if spec is None:
+        return None
+    return {"method": spec.method, "draft": spec.draft, "num_speculative_tokens": spec.num_speculative_tokens}

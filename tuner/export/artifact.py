@@ -1,0 +1,184 @@
+"""best_config.yaml: what to deploy, what it is expected to bring, and what that rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+import yaml
+
+from tuner.export.serve import serve_env, serve_yaml
+from tuner.records import (
+    ARTIFACT_VERSION,
+    Answer,
+    Candidate,
+    Figure,
+    Findings,
+    Json,
+    KCurve,
+    LoadFigures,
+    Verdict,
+)
+
+BEST_CONFIG = "best_config.yaml"
+SERVE_ENV = "serve.env"
+SERVE_BASELINE = "serve.baseline.yaml"
+_SIGNIFICANT_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """What the artifact says about its run beside the findings.
+
+    target, drafts: as the user wrote them.  fingerprint, measured_on: see tuner.provenance.
+    protocol: repeats, warm-up and what was reduced.  created: UTC, ISO 8601.
+    """
+
+    target: str
+    env: Mapping[str, str]
+    fingerprint: Mapping[str, Json]
+    measured_on: Mapping[str, Json]
+    protocol: Mapping[str, Json]
+    tuner_version: str
+    created: str
+
+
+def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
+    """Return file name -> text of everything that deployment may read."""
+    first = findings.answers[0]
+    files = {
+        BEST_CONFIG: best_config_yaml(findings, context),
+        SERVE_ENV: serve_env(context.env, "Environment that the engine was measured with."),
+        SERVE_BASELINE: serve_yaml(
+            context.target,
+            first.best.baseline,
+            "The same engine without speculation: the way back.\nStart: python -m "
+            f"vllm.entrypoints.openai.api_server --config {SERVE_BASELINE}   (or vllm serve --config ...)",
+        ),
+    }
+    for answer in findings.answers:
+        files[serve_name(findings, answer)] = serve_yaml(context.target, answer.best, _about(findings, answer))
+    return files
+
+
+def serve_name(findings: Findings, answer: Answer) -> str:
+    """Return the file that deploys `answer`: serve.yaml for the first temperature, serve-tX.yaml for others."""
+    return "serve.yaml" if answer is findings.answers[0] else f"serve-t{answer.temperature:g}.yaml"
+
+
+def _about(findings: Findings, answer: Answer) -> str:
+    name = serve_name(findings, answer)
+    return (
+        f"Written by tuner from {BEST_CONFIG}: {answer.verdict.value} at temperature {answer.temperature:g}.\n"
+        f"{answer.why}\n"
+        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {name}"
+        f"   (or vllm serve --config {name})"
+    )
+
+
+def best_config_yaml(findings: Findings, context: RunContext) -> str:
+    """Return the artifact's text."""
+    first = findings.answers[0]
+    document: dict[str, Json] = {
+        "schema_version": ARTIFACT_VERSION,
+        "created": context.created,
+        "tuner_version": context.tuner_version,
+        "target": context.target,
+        "verdict": first.verdict.value,
+        "why": first.why,
+        "answers": [_answer(findings, answer) for answer in findings.answers],
+        "warnings": list(findings.warnings),
+        "failed": dict(findings.failed),
+        "drift": {name: _figure(figure) for name, figure in findings.drift.items()},
+        "protocol": dict(context.protocol),
+        "measured_on": dict(context.measured_on),
+        "fingerprint": dict(context.fingerprint),
+    }
+    return yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
+
+
+def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
+    return {
+        "temperature": answer.temperature,
+        "verdict": answer.verdict.value,
+        "why": answer.why,
+        "recommended": _recommended(findings, answer),
+        "expected_speedup": _figure(answer.objective),
+        "load_points": [_load(load) for load in answer.loads],
+        "curves": [_curve(curve) for curve in answer.curves],
+    }
+
+
+def _recommended(findings: Findings, answer: Answer) -> dict[str, Json]:
+    return {
+        "serve_config": serve_name(findings, answer),
+        "speculation": _speculation(answer.best),
+        "engine_args": dict(answer.best.engine_args),
+        "only_below_concurrency": answer.below if answer.verdict is Verdict.SPECULATE_BELOW else None,
+    }
+
+
+def _speculation(candidate: Candidate) -> Json:
+    spec = candidate.speculation
+    if spec is None:
+        return None
+    return {
+        "method": spec.method,
+        "draft": spec.draft,
+        "num_speculative_tokens": spec.num_speculative_tokens,
+        "options": dict(spec.options),
+    }
+
+
+def _load(load: LoadFigures) -> dict[str, Json]:
+    return {
+        "load_point": _plain(asdict(load.load_point)),
+        "figures": {name: _figure(figure) for name, figure in load.figures.items()},
+        "acceptance_by_position": [_figure(figure) for figure in load.acceptance_by_position],
+    }
+
+
+def _curve(curve: KCurve) -> dict[str, Json]:
+    inflection = curve.inflection
+    return {
+        "draft": curve.draft_name,
+        "method": curve.method,
+        "load_point": curve.load_point.label,
+        "best_k": curve.best_k,
+        "inflection": {
+            "k": inflection.k,
+            "not_excluded": list(inflection.candidates),
+            "threshold": inflection.threshold,
+            "note": inflection.note,
+        },
+        "points": [
+            {
+                "k": point.k,
+                "speedup": _figure(point.speedup),
+                "tpot_s": _figure(point.tpot),
+                "mean_acceptance_length": _figure(point.acceptance_length),
+            }
+            for point in curve.points
+        ],
+    }
+
+
+def _figure(figure: Figure) -> Json:
+    return {name: value for name, value in _plain(asdict(figure)).items() if value not in (None, "")} | {
+        "value": _rounded(figure.value)
+    }
+
+
+def _plain(mapping: Mapping[str, object]) -> dict[str, Json]:
+    return {name: _plain(value) if isinstance(value, dict) else _rounded(value) for name, value in mapping.items()}
+
+
+def _rounded(value: object) -> Json:
+    """Return floats with six significant digits: more was not measured, and a reader's eye is spared."""
+    if isinstance(value, float):
+        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    raise TypeError(f"{type(value).__name__} has no place in the artifact")

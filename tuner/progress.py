@@ -1,0 +1,50 @@
+"""What a sweep tells whoever watches it. Rendering is the command line's business."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from tuner.records import TrialRecord
+
+
+@dataclass(frozen=True)
+class WorkerProgress:
+    """What one worker is doing.  trial: "good K=4", "" when idle.  phase: "starting engine" and the like."""
+
+    device: str
+    trial: str = ""
+    phase: str = ""
+    running_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One moment of a sweep.
+
+    planned: trials that the whole sweep needs, closing baselines included.  done: finished ones, failed included.
+    best: words on the best so far, "" before there is one.  left_s: estimate, None before the first trial ended.
+    """
+
+    planned: int
+    done: int
+    failed: int
+    elapsed_s: float
+    left_s: float | None
+    best: str = ""
+    workers: tuple[WorkerProgress, ...] = ()
+    speedups: Mapping[str, float] = field(default_factory=dict)
+
+
+class SweepView(Protocol):
+    """Who watches.  message: one event in a line.  update: many times a second, cheap to ignore."""
+
+    def message(self, text: str) -> None:
+        """Tell one event."""
+
+    def trial_done(self, record: TrialRecord, words: str) -> None:
+        """Tell a finished trial; `words` are its figures or its failure in a line."""
+
+    def update(self, progress: Progress) -> None:
+        """Show the present state."""

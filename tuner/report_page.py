@@ -1,0 +1,147 @@
+"""The report as one Markdown page: what was found, how sure it is, what it rests on, how to repeat it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from tuner.records import (
+    Answer,
+    Findings,
+    KCurve,
+    LoadPoint,
+    RunManifest,
+    Trial,
+    TrialFigures,
+    Verdict,
+)
+from tuner.words import duration, milliseconds, plain, times, verdict_words
+
+
+def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[Trial], plots: Sequence[Path]) -> str:
+    """Return the page.  plots: image paths relative to where the page will lie."""
+    lines = [f"# Speculative decoding for {manifest.target}", ""]
+    for answer in findings.answers:
+        lines += [*_answer(answer), ""]
+    if findings.warnings:
+        lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
+    for plot in plots:
+        if plot.suffix == ".png":
+            lines += [f"![{plot.stem.replace('_', ' ')}]({plot.as_posix()})", ""]
+    for point in manifest.load_points:
+        lines += [*_load_point(point, findings), ""]
+    lines += [*_curves(findings), *_failed(findings), *_changed_settings(trials), *_basis(manifest, trials)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _answer(answer: Answer) -> Iterator[str]:
+    yield f"**At temperature {answer.temperature:g}: {verdict_words(answer)}.** {answer.why}"
+    if answer.verdict is Verdict.SPECULATE_BELOW:
+        yield ""
+        yield (
+            f"vLLM has no switch for a concurrency limit: route so that an engine with this setting stays below "
+            f"{answer.below} concurrent requests, or start `serve.baseline.yaml` where more is usual."
+        )
+
+
+def _load_point(point: LoadPoint, findings: Findings) -> Iterator[str]:
+    yield f"## {point.label}"
+    yield ""
+    yield "| candidate | TPOT | speedup (95 % interval) | TTFT ratio | throughput ratio | acceptance rate | acceptance length | n |"
+    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    for trial in findings.trials:
+        yield from _row(trial, point)
+
+
+def _row(trial: TrialFigures, point: LoadPoint) -> Iterator[str]:
+    for load in trial.loads:
+        if load.load_point.key != point.key:
+            continue
+        figures = load.figures
+        speculative = trial.candidate.speculation is not None
+        cells = [
+            trial.candidate.label,
+            milliseconds(figures["tpot_s"]),
+            times(figures["speedup_tpot"]) if "speedup_tpot" in figures else "",
+            times(figures["ttft_ratio"], interval=False) if "ttft_ratio" in figures else "",
+            times(figures["throughput_ratio"], interval=False) if "throughput_ratio" in figures else "",
+            plain(figures["acceptance_rate"], 3) if speculative else "",
+            plain(figures["mean_acceptance_length"]) if speculative else "",
+            f"{figures['tpot_s'].n} {figures['tpot_s'].n_of}",
+        ]
+        yield f"| {' | '.join(cells)} |"
+
+
+def _curves(findings: Findings) -> Iterator[str]:
+    curves = [curve for answer in findings.answers for curve in answer.curves]
+    if not curves:
+        return
+    yield "## Best K and inflection point"
+    yield ""
+    yield "| draft | load point | best K | inflection K | K that noise leaves open |"
+    yield "|---|---|---:|---:|---|"
+    for curve in curves:
+        yield f"| {curve.draft_name} | {curve.load_point.label} | {curve.best_k} | {_inflection(curve)} |"
+    yield ""
+    threshold = curves[0].inflection.threshold
+    yield (
+        f"The inflection point is the first K from which one more proposed token gains less than {threshold:.0%}, by "
+        f"the upper bound of its interval."
+    )
+    yield ""
+
+
+def _inflection(curve: KCurve) -> str:
+    inflection = curve.inflection
+    k = "not resolved" if inflection.k is None else str(inflection.k)
+    return f"{k} | {', '.join(map(str, inflection.candidates)) or inflection.note}"
+
+
+def _failed(findings: Findings) -> Iterator[str]:
+    if not findings.failed:
+        return
+    yield "## Candidates without figures"
+    yield ""
+    for name, reason in findings.failed.items():
+        yield f"- {name}: {reason}"
+    yield ""
+
+
+def _changed_settings(trials: Sequence[Trial]) -> Iterator[str]:
+    """Say what each kind of engine changed by itself: a speedup can come or go with such a change."""
+    seen: dict[str, list[str]] = {}
+    for trial in trials:
+        for line in trial.record.engine.changed_settings if trial.record.engine else ():
+            labels = seen.setdefault(line, [])
+            if trial.record.candidate.label not in labels:
+                labels.append(trial.record.candidate.label)
+    if not seen:
+        return
+    yield "## What the engine changed by itself"
+    yield ""
+    for line, labels in seen.items():
+        yield f"- {', '.join(labels)}: `{line}`"
+    yield ""
+
+
+def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
+    protocol = manifest.protocol
+    devices = dict.fromkeys(trial.record.worker.device for trial in trials)
+    engine_s = sum(trial.record.phases.start_s for trial in trials)
+    load_s = sum(trial.record.phases.load_s + trial.record.phases.warmup_s for trial in trials)
+    yield "## What this rests on"
+    yield ""
+    yield f"- engine: vLLM {manifest.engine_version} ({manifest.engine_build}) on {', '.join(devices)}"
+    yield f"- {len(trials)} engine lives, {duration(engine_s)} of starting and {duration(load_s)} of load"
+    yield (
+        f"- each load point: {protocol.repeats} repeats after a warm-up at its own concurrency, a fresh cache salt "
+        f"each; per prompt the median over repeats, then the geometric mean over prompts of the ratio "
+        f"baseline / candidate"
+    )
+    if protocol.reduced:
+        yield f"- reduced protocol: {protocol.reduced}"
+    yield f"- eval sets: {', '.join(f'{name} ({count} prompts)' for name, count in manifest.prompts.items())}"
+    yield f"- tuner {manifest.tuner_version}, run begun {manifest.created}"
+    if manifest.repeat_with:
+        yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"
