@@ -1,0 +1,84 @@
+"""A badly behaved engine in one file: python -I -S fake_engine.py OPTIONS as JSON.
+
+Options (all optional): port, served_name, pids (file to which every process of it appends its pid), delay_s (before
+listening), say (lines for the log), exit_code (end with it, after exit_after_s), ignore_term, chatter (log for ever),
+silent_port (accept connections, answer none), daemons (children in sessions of their own, detached from their parent),
+status (HTTP status of every answer), env_file (where to write the environment), max_model_len.
+"""
+
+import http.server
+import json
+import os
+import pathlib
+import signal
+import socket
+import sys
+import threading
+import time
+
+options = json.loads(sys.argv[1])
+
+
+def note_pid() -> None:
+    if "pids" in options:
+        with pathlib.Path(options["pids"]).open("a") as file:
+            file.write(f"{os.getpid()}\n")
+
+
+def ignore_term() -> None:
+    if options.get("ignore_term"):
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+
+
+def daemon() -> None:
+    """Fork a grandchild in a session of its own whose parent ends at once, as daemons do."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        if os.fork():
+            os._exit(0)
+        ignore_term()
+        note_pid()
+        time.sleep(600)
+        os._exit(0)
+    os.waitpid(child, 0)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        model = {"id": options.get("served_name"), "max_model_len": options.get("max_model_len", 512)}
+        body = json.dumps({"data": [model]}).encode()
+        self.send_response(options.get("status", 200))
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def end_later() -> None:
+    time.sleep(options.get("exit_after_s", 0))
+    os._exit(options["exit_code"])
+
+
+ignore_term()
+note_pid()
+for line in options.get("say", []):
+    print(line, flush=True)
+if "env_file" in options:
+    pathlib.Path(options["env_file"]).write_text(json.dumps(dict(os.environ)))
+for _ in range(options.get("daemons", 0)):
+    daemon()
+if "exit_code" in options:
+    threading.Thread(target=end_later, daemon=True).start()
+if options.get("silent_port"):
+    listener = socket.create_server(("127.0.0.1", options["port"]))
+    time.sleep(600)
+deadline = time.monotonic() + options.get("delay_s", 0)
+while time.monotonic() < deadline:
+    if options.get("chatter"):
+        print("still loading", flush=True)
+    time.sleep(0.05)
+if "port" in options:
+    http.server.ThreadingHTTPServer(("127.0.0.1", options["port"]), Handler).serve_forever()

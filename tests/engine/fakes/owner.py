@@ -1,0 +1,21 @@
+"""A process that holds a fake engine until it is killed: python owner.py LAUNCH as JSON, FORK.
+
+Prints its supervisor's pid when the engine serves. FORK "1": a forked child keeps our end of the pipe open.
+"""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+
+from tuner.engine.process import Launch, running_engine
+
+facts = json.loads(sys.argv[1])
+launch = Launch(**{**facts, "command": tuple(facts["command"]), "log_path": Path(facts["log_path"])})
+with running_engine(launch) as engine:
+    if sys.argv[2] == "1" and os.fork() == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(engine.supervised.supervisor_pid, flush=True)
+    time.sleep(60)

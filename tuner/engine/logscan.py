@@ -1,0 +1,162 @@
+"""What an engine's log says: why it ended, which settings it changed by itself, how large its KV cache is.
+
+The last line of a failed start is rarely the cause: an API server reports that "Engine core initialization failed"
+and the cause stands hundreds of lines above, in the traceback of a child.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+HEAD_BYTES = 512 * 1024
+TAIL_BYTES = 512 * 1024
+MAX_CAUSE = 500
+"""Characters of a cause that are kept."""
+
+_ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_PREFIX = re.compile(r"\((?P<source>[^()\n]*?\b(?:pid|rank)=\d+[^()\n]*)\) ?")
+_LEVEL = re.compile(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[[^\]]*\] ?")
+_TRACEBACK = "Traceback (most recent call last):"
+_EXCEPTION = re.compile(
+    r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Failure|Warning|Timeout|NotFound\w*)\b|[a-z_]\w*(\.\w+)+:"
+)
+_ORDINARY_SOURCE = "APIServer"
+_WRAPPERS = re.compile(
+    r"root cause|Engine core (?:proc\S* )?(?:initialization )?(?:failed|died)|EngineCore failed|EngineDeadError|"
+    r"Engine process failed|WorkerProc initialization failed|^asyncio\.\S*CancelledError|^KeyboardInterrupt|"
+    r"^SystemExit",
+    re.IGNORECASE,
+)
+_FATAL = re.compile(
+    r"(?:^|\s)error: \S|out of memory|CUDA error|Fatal Python error|Segmentation fault|terminate called|"
+    r"Address already in use|No space left|^Killed\b|^Aborted\b|core dumped|: No module named ",
+    re.IGNORECASE,
+)
+_CHANGED = re.compile(
+    r"\boverrid(?:ing|den)\b|\bdisabling\b|\bwill be (?:disabled|ignored)\b|\bscheduling is disabled\b|\breducing\b|"
+    r"\btruncating\b|\bdoes not (?:yet )?support\b|\busing\b.*\binstead\b|\bfalling back\b|\bclamping\b|\bcapping\b|"
+    r"\bis set to\b.*\bbased on\b|^reset\b",
+    re.IGNORECASE,
+)
+_NOT_A_CHANGE = re.compile(r"^(?:non-default args|Initializing a\b)|^\[shutdown\]")
+_KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
+
+
+@dataclass(frozen=True)
+class _Line:
+    source: str
+    level: str
+    text: str
+
+
+def read_log(path: Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BYTES) -> str:
+    """Return a log's text, of a large one only its beginning and its end; "" if there is none.
+
+    An engine's settings stand at the beginning, its end at the end, and a log may grow to gigabytes.
+    """
+    if not path.is_file():
+        return ""
+    with path.open("rb") as file:
+        size = path.stat().st_size
+        if size <= head_bytes + tail_bytes:
+            return file.read(head_bytes + tail_bytes).decode(errors="replace")
+        head = file.read(head_bytes)
+        file.seek(size - tail_bytes)
+        tail = file.read(tail_bytes)
+    return f"{head.decode(errors='replace')}\n...\n{tail.decode(errors='replace')}"
+
+
+def last_lines(log: str, count: int = 40) -> tuple[str, ...]:
+    """Return the last `count` lines that are not empty, without colours."""
+    lines = [line.rstrip() for line in _ANSI.sub("", log).splitlines() if line.strip()]
+    return tuple(lines[-count:])
+
+
+def first_cause(log: str) -> str:
+    """Return the line that most likely says why an engine ended; "" if nothing in the log does.
+
+    In this order: the first exception of a child process, of the API server or of the interpreter that is not a mere
+    report of another process' failure; a line known to be fatal; the first error line; such a report.
+    """
+    lines = _parse(log)
+    exceptions = list(_exceptions(lines))
+    real = [e for e in exceptions if not _WRAPPERS.search(e.text)]
+    fatal = [line for line in lines if line.level in ("", "ERROR", "CRITICAL") and _FATAL.search(line.text)]
+    errors = [line for line in lines if line.level in ("ERROR", "CRITICAL") and _says_something(line.text)]
+    of_children = [e for e in real if e.source and not e.source.startswith(_ORDINARY_SOURCE)]
+    for found in (of_children, real, fatal, errors, exceptions):
+        if found:
+            return found[0].text.strip()[:MAX_CAUSE]
+    return ""
+
+
+def changed_settings(log: str) -> tuple[str, ...]:
+    """Return the messages in which the engine says that it changed a setting, each once, in order, without prefix."""
+    found = (
+        line.text.strip()
+        for line in _parse(log)
+        if line.level in ("INFO", "WARNING") and _CHANGED.search(line.text) and not _NOT_A_CHANGE.search(line.text)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def kv_cache_tokens(log: str) -> int | None:
+    """Return how many tokens the KV cache holds, None if the log does not say; the smallest of several engines'."""
+    sizes = [int(digits.replace(",", "")) for digits in _KV_CACHE.findall(log) if digits.strip(",")]
+    return min(sizes, default=None)
+
+
+def _parse(log: str) -> list[_Line]:
+    return [_parse_line(line) for line in _ANSI.sub("", log).splitlines()]
+
+
+def _parse_line(line: str) -> _Line:
+    prefix = _PREFIX.match(line)
+    rest = line[prefix.end() :] if prefix else line
+    level = _LEVEL.match(rest)
+    return _Line(
+        source=prefix["source"] if prefix else "",
+        level=level["level"] if level else "",
+        text=rest[level.end() :] if level else rest,
+    )
+
+
+def _says_something(text: str) -> bool:
+    return bool(text.strip()) and not text.startswith(" ") and _TRACEBACK not in text and not _WRAPPERS.search(text)
+
+
+def _exceptions(lines: list[_Line]) -> Iterator[_Line]:
+    """Yield the last line of each traceback, in order. Lines of several processes may be mixed."""
+    for index, line in enumerate(lines):
+        if line.text.strip() != _TRACEBACK or line.level in ("DEBUG", "INFO", "WARNING"):
+            continue
+        rest = (o.text for o in islice(lines, index + 1, None) if (o.source, o.level) == (line.source, line.level))
+        if (found := _exception_of(rest)) is not None:
+            yield _Line(line.source, line.level, found)
+
+
+def _exception_of(rest: Iterator[str]) -> str | None:
+    """Return the exception below a traceback's head; `rest`: the following lines of the same process."""
+    for text in rest:
+        if text.strip() == _TRACEBACK:
+            return None
+        if text[:1].strip() and _EXCEPTION.match(text):
+            return _with_detail(text, list(islice(rest, 2)))
+    return None
+
+
+def _with_detail(exception: str, following: list[str]) -> str:
+    """Return a pydantic error as one line: the message without its input, after the name of what was validated."""
+    if "validation error" not in exception:
+        return exception
+    what = exception.rpartition(" for ")[2]
+    details: list[str] = []
+    for text in following:
+        details.append(re.sub(r"\s*\[type=.*", "", text).strip())
+        if "[type=" in text:
+            break
+    return f"{what}: {': '.join(detail for detail in details if detail)}"

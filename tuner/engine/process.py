@@ -1,0 +1,280 @@
+"""An engine's life: start it, wait until it serves, hand it out, and leave nothing of it behind.
+
+The engine belongs to a supervisor process (supervisor.py), not to us: however this process ends, the supervisor sees
+its pipe close and removes the engine with everything that it started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tuner.engine import logscan, readiness
+from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
+from tuner.errors import EngineCrashed, EngineStuck
+from tuner.records import EngineFacts
+
+SUPERVISOR = Path(__file__).with_name("supervisor.py")
+STOP_GRACE_S = 8.0
+KILL_MARGIN_S = 20.0
+"""How long after the grace a killed process may need to disappear (unmapping memory) before it counts as stuck."""
+REDACTED = "***"
+
+_FIXED_ENV = {
+    "DO_NOT_TRACK": "1",
+    "HF_HUB_OFFLINE": "1",
+    "PYTHONSAFEPATH": "1",  # A directory named vllm where the tuner was started must not be imported as the engine.
+    "PYTHONUNBUFFERED": "1",  # Progress is read from the log.
+    "VLLM_NO_USAGE_STATS": "1",
+}
+# VLLM_PORT is the base of an internal port scan, and Kubernetes sets it (and its kin) for a service named vllm.
+# PROMETHEUS_MULTIPROC_DIR mixes counters of several engines. Ray sets OMP_NUM_THREADS to the CPUs of an actor, often 1,
+# and its own variables make an engine join the cluster; whoever wants these says so in the space's `env`.
+_DROPPED_ENV = re.compile(
+    r"VLLM_PORT(_.*)?|VLLM_SERVICE_.*|VLLM_API_KEY|VLLM_HOST_IP|PROMETHEUS_MULTIPROC_DIR|OMP_NUM_THREADS|RAY_.*|"
+    r"PYTHONHOME|__PYVENV_LAUNCHER__|MASTER_ADDR|MASTER_PORT|RANK|LOCAL_RANK|WORLD_SIZE"
+)
+_RECORDED_ENV = re.compile(r"(VLLM|CUDA|NCCL|OMP|KMP|TORCH|PYTORCH|TORCHINDUCTOR|TRITON)_.*|LD_PRELOAD|HF_HUB_OFFLINE")
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
+_SECRET_FLAG = re.compile(r"--(api-key|hf-token)(=.*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """All it takes to start one engine.
+
+    env: variables on top of ours (CUDA_VISIBLE_DEVICES, the space's `env`).  served_name, api_key: new for every
+    trial; the key travels in the environment, never in the command.  start_timeout_s: until ready.
+    stall_timeout_s: longest silence of the log until ready.  stop_grace_s: between TERM and KILL.
+    """
+
+    command: tuple[str, ...]
+    env: Mapping[str, str]
+    log_path: Path
+    port: int
+    served_name: str
+    api_key: str
+    start_timeout_s: float
+    stall_timeout_s: float
+    version: str
+    stop_grace_s: float = STOP_GRACE_S
+
+
+def free_port() -> int:
+    """Return a TCP port of 127.0.0.1 that is free at this moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def engine_env(inherited: Mapping[str, str], own: Mapping[str, str], api_key: str) -> dict[str, str]:
+    """Return the engine's whole environment: what we inherited, cleaned, then our fixed variables, then `own`."""
+    kept = {name: value for name, value in inherited.items() if not _DROPPED_ENV.fullmatch(name)}
+    return {**kept, **_FIXED_ENV, **own, "VLLM_API_KEY": api_key}
+
+
+def recorded_env(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that shape the engine: `own` and those that vLLM and its libraries read; no secrets."""
+    names = sorted(name for name in env if name in own or _RECORDED_ENV.fullmatch(name))
+    return {name: env[name] for name in names if not _SECRET_NAME.search(name)}
+
+
+def redacted_command(command: tuple[str, ...], api_key: str) -> tuple[str, ...]:
+    """Return the command with keys and tokens replaced."""
+    shown: list[str] = []
+    hide_next = False
+    for word in command:
+        flag = _SECRET_FLAG.fullmatch(word)
+        if hide_next:
+            shown.append(REDACTED)
+        elif flag and flag[2]:
+            shown.append(f"--{flag[1]}={REDACTED}")
+        else:
+            shown.append(word.replace(api_key, REDACTED) if api_key else word)
+        hide_next = bool(flag and not flag[2]) and not hide_next
+    return tuple(shown)
+
+
+class Supervised:
+    """An engine under its supervisor. Not thread-safe."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Start both. Raises OSError if not even the supervisor can be started."""
+        self._launch = launch
+        self._unread = b""
+        self._events: dict[str, dict[str, object]] = {}
+        self._closed = False
+        self.started_s = time.monotonic()
+        launch.log_path.parent.mkdir(parents=True, exist_ok=True)
+        with launch.log_path.open("ab") as log:
+            self._supervisor = subprocess.Popen(
+                [sys.executable, "-I", "-S", str(SUPERVISOR)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+                bufsize=0,
+            )
+        assert self._supervisor.stdin is not None and self._supervisor.stdout is not None
+        self._order, self._reports = self._supervisor.stdin, self._supervisor.stdout
+        os.set_blocking(self._reports.fileno(), False)
+        self._send_request()
+
+    def _send_request(self) -> None:
+        request = {
+            "command": list(self._launch.command),
+            "env": engine_env(os.environ, self._launch.env, self._launch.api_key),
+            "log_path": str(self._launch.log_path.absolute()),
+            "grace_s": self._launch.stop_grace_s,
+            "owner": os.getpid(),
+        }
+        rest = memoryview(json.dumps(request).encode() + b"\n")
+        try:
+            while rest:
+                rest = rest[self._order.write(rest) or 0 :]
+        except BrokenPipeError:
+            return  # It is gone already; check_alive says so.
+
+    @property
+    def supervisor_pid(self) -> int:
+        """Process id of the supervisor's guard; the keeper is its child."""
+        return self._supervisor.pid
+
+    def check_alive(self) -> None:
+        """Raise EngineCrashed if the engine, or what watches over it, has ended. Never waits."""
+        self._read_reports()
+        if self._closed or {"exited", "failed", "lost", "gone"} & set(self._events):
+            raise self._crash()
+
+    def stop(self) -> None:
+        """End the engine and everything that it started, and return when it is gone.
+
+        Raises EngineStuck when something of it cannot be killed. Interrupted, it leaves the rest to the supervisor.
+        """
+        self._order.close()
+        deadline = time.monotonic() + self._launch.stop_grace_s + KILL_MARGIN_S
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._reports, selectors.EVENT_READ)
+            while not self._closed and (left := deadline - time.monotonic()) > 0:
+                selector.select(left)
+                self._read_reports()
+        if not self._closed:
+            raise EngineStuck(
+                f"The engine's processes do not go away although they were killed (supervisor {self._supervisor.pid}).",
+                "They are probably stuck in the GPU's driver: look at `dmesg`; the device may need a reset.",
+            )
+        self._reports.close()
+        self._supervisor.wait()
+
+    def _read_reports(self) -> None:
+        while not self._closed:
+            part = self._reports.read(65536)
+            if part is None:
+                return
+            self._closed = part == b""
+            *lines, self._unread = (self._unread + part).split(b"\n")
+            for line in lines:
+                report = json.loads(line)
+                self._events[report["event"]] = report
+
+    def _crash(self) -> EngineCrashed:
+        after = f"after {time.monotonic() - self.started_s:.1f} s"
+        cause = logscan.first_cause(logscan.read_log(self._launch.log_path))
+        if "failed" in self._events:
+            what, cause = f"The engine could not be started: {self._events['failed']['error']}", ""
+        elif "exited" in self._events:
+            what = f"The engine ended {after} with {exit_words(int(str(self._events['exited']['code'])))}"
+        else:
+            what = f"The engine's supervisor was ended by someone {after}, and the engine with it"
+        return EngineCrashed(f"{what}: {cause}" if cause else f"{what}.", f"Its log: {self._launch.log_path}")
+
+
+def exit_words(code: int) -> str:
+    """Return words for an exit code; negative codes are signals."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        name = signal.Signals(-code).name
+    except ValueError:
+        name = f"signal {-code}"
+    hint = " (often the kernel's out-of-memory killer)" if -code == signal.SIGKILL else ""
+    return f"{name}{hint}"
+
+
+@dataclass(frozen=True)
+class RunningEngine:
+    """An engine that serves. base_url: without a trailing slash, without /v1."""
+
+    base_url: str
+    served_name: str
+    api_key: str
+    facts: EngineFacts
+    supervised: Supervised
+
+    def check_alive(self) -> None:
+        """Raise EngineCrashed, with the cause from its log, if the engine has ended."""
+        self.supervised.check_alive()
+
+
+def _silent(_: str) -> None:
+    pass
+
+
+@contextmanager
+def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) -> Iterator[RunningEngine]:
+    """Start an engine, yield it when it serves, stop it however the block ends, and wait for its memory to return.
+
+    Raises EngineCrashed, EngineTimeout, EngineStuck or WrongServer while starting.
+    """
+    devices = launch.env.get("CUDA_VISIBLE_DEVICES", "")
+    memory_before = used_gpu_memory(devices)
+    on_phase("starting engine")
+    supervised = Supervised(launch)
+    try:
+        yield _ready(launch, supervised)
+    finally:
+        on_phase("stopping engine")
+        supervised.stop()
+        wait_for_memory(memory_before, lambda: used_gpu_memory(devices))
+
+
+def _ready(launch: Launch, supervised: Supervised) -> RunningEngine:
+    served = readiness.wait_until_ready(
+        launch.port,
+        launch.served_name,
+        launch.api_key,
+        start_timeout_s=launch.start_timeout_s,
+        stall_timeout_s=launch.stall_timeout_s,
+        log_bytes=lambda: launch.log_path.stat().st_size,
+        check_alive=supervised.check_alive,
+    )
+    facts = replace(
+        launched_facts(launch), start_s=time.monotonic() - supervised.started_s, max_model_len=served.max_model_len
+    )
+    base_url = f"http://127.0.0.1:{launch.port}"
+    return RunningEngine(base_url, launch.served_name, launch.api_key, facts, supervised)
+
+
+def launched_facts(launch: Launch) -> EngineFacts:
+    """Return what is known of an engine from its launch and its log; also of one that never got ready (start_s 0)."""
+    log = logscan.read_log(launch.log_path)
+    env = engine_env(os.environ, launch.env, launch.api_key)
+    return EngineFacts(
+        version=launch.version,
+        command=redacted_command(launch.command, launch.api_key),
+        env=recorded_env(env, launch.env),
+        start_s=0.0,
+        kv_cache_tokens=logscan.kv_cache_tokens(log),
+        changed_settings=logscan.changed_settings(log),
+    )
