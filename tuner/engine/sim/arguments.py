@@ -19,21 +19,21 @@ from tuner.records import Json, Speculation
 # fmt: off
 _IGNORED_VALUES = (
     "dtype", "tokenizer", "tokenizer-mode", "revision", "tokenizer-revision", "quantization", "kv-cache-dtype",
-    "load-format", "download-dir", "generation-config", "override-generation-config", "chat-template", "chat-
-    template-content-format", "config-format", "seed", "tensor-parallel-size", "pipeline-parallel-size", "data-
-    parallel-size", "distributed-executor-backend", "block-size", "max-num-batched-tokens", "cpu-offload-gb", "kv-
-    cache-memory-bytes", "num-gpu-blocks-override", "attention-backend", "compilation-config", "reasoning-parser",
-    "tool-call-parser", "uvicorn-log-level", "max-logprobs", "scheduling-policy", "per-request-spec-decode-
-    metrics", "hf-overrides", "limit-mm-per-prompt", "device", "prefix-caching-hash-algo", "cuda-graph-sizes",
-    "cudagraph-capture-sizes", "max-cudagraph-capture-size", "optimization-level", "swap-space", "max-seq-len-to-
-    capture", "additional-config", "moe-backend", "served-model-revision", "root-path", "numa-bind",
+    "load-format", "download-dir", "generation-config", "override-generation-config", "config-format", "seed",
+    "tensor-parallel-size", "pipeline-parallel-size", "data-parallel-size", "distributed-executor-backend",
+    "block-size", "max-num-batched-tokens", "cpu-offload-gb", "kv-cache-memory-bytes", "num-gpu-blocks-override",
+    "attention-backend", "compilation-config", "reasoning-parser", "max-logprobs", "scheduling-policy",
+    "per-request-spec-decode-metrics", "hf-overrides", "limit-mm-per-prompt", "prefix-caching-hash-algo",
+    "cudagraph-capture-sizes", "max-cudagraph-capture-size", "optimization-level", "additional-config",
+    "moe-backend", "numa-bind", "chat-template",
+    "chat-template-content-format", "tool-call-parser", "uvicorn-log-level", "root-path",
 )
 _SWITCHES = (
     "enforce-eager", "enable-prefix-caching", "enable-chunked-prefill", "trust-remote-code", "disable-log-stats",
-    "async-scheduling", "enable-log-requests", "disable-log-requests", "disable-cascade-attn", "disable-sliding-
-    window", "enable-expert-parallel", "language-model-only", "enable-sleep-mode", "enable-auto-tool-choice",
-    "disable-uvicorn-access-log", "disable-custom-all-reduce", "skip-tokenizer-init", "enable-flashinfer-
-    autotune",
+    "async-scheduling", "enable-log-requests", "disable-cascade-attn", "disable-sliding-window",
+    "enable-expert-parallel", "language-model-only", "enable-sleep-mode", "disable-custom-all-reduce",
+    "skip-tokenizer-init", "enable-flashinfer-autotune",
+    "enable-auto-tool-choice", "disable-uvicorn-access-log",
 )
 # fmt: on
 _METHODS = ("draft_model", "ngram", "ngram_gpu", "eagle", "eagle3", "mtp", "dflash", "dspark", "suffix")
