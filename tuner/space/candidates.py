@@ -1,0 +1,56 @@
+"""What a search space makes the engine try."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import prod
+
+from tuner.records import Candidate, Json, Speculation
+from tuner.space.checks import GPU_COUNTS
+from tuner.space.engine_flags import engine_arg_unavailable
+from tuner.space.methods import unavailable
+from tuner.space.search_space import DraftSpec, SearchSpace
+
+
+def candidates(space: SearchSpace) -> tuple[Candidate, ...]:
+    """Return every candidate: first the baseline of each combination of choices, then draft by draft.
+
+    Within a draft: combination by combination, K ascending.
+    """
+    settings = _engine_settings(space)
+    baselines = [Candidate(engine_args=args) for args in settings]
+    tried = [
+        Candidate(engine_args=args, speculation=_speculation(draft, k))
+        for draft in space.drafts
+        for args in settings
+        for k in draft.ks
+    ]
+    return (*baselines, *tried)
+
+
+def _engine_settings(space: SearchSpace) -> list[dict[str, Json]]:
+    names = list(space.choices)
+    return [
+        {**space.engine_args, **dict(zip(names, values, strict=True))} for values in product(*space.choices.values())
+    ]
+
+
+def _speculation(draft: DraftSpec, k: int) -> Speculation:
+    return Speculation(draft.method, k, draft.name, draft.model, draft.options)
+
+
+def devices_per_engine(space: SearchSpace) -> int:
+    """Return how many GPUs one engine of this space occupies: tensor x pipeline x data parallel size."""
+    args = _engine_settings(space)[0]
+    return prod(int(str(args.get(name) or 1)) for name in GPU_COUNTS)
+
+
+def unavailable_reason(candidate: Candidate, version: str, build: str) -> str | None:
+    """Return why the engine cannot run `candidate`, None if by the tables it can.
+
+    version: of vLLM.  build: "cpu", "cuda" or "sim".  Such a candidate is left out; it is not a failed trial.
+    Raises EngineNotFound for a release before 0.8.5.
+    """
+    if reason := engine_arg_unavailable(candidate.engine_args, version):
+        return reason
+    return unavailable(candidate.speculation, version, build) if candidate.speculation else None

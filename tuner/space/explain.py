@@ -1,0 +1,154 @@
+"""Words for what is wrong with a search-space file: the line, the key, the nearest known key, the next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from pydantic import ValidationError
+
+from tuner.errors import SpaceError
+from tuner.space.engine_flags import known_engine_args
+from tuner.space.file_model import PARTS
+from tuner.space.methods import METHODS
+from tuner.space.yaml_lines import Loc, YamlText
+
+_DRAFT_FORM = "drafts: [{{method: draft_model, model: {value}}}]"
+OLD_FLAGS: Mapping[str, str] = {
+    "speculative_model": f"Write `{_DRAFT_FORM}`.",
+    "num_speculative_tokens": "Write `k: {value}`, or `k: [1, 3, 5]` to try several.",
+    "speculative_config": "Write its method and model under `drafts:`, num_speculative_tokens as `k:`, and its other "
+    "keys as that draft's `options:`.",
+    "spec_method": "Write `drafts: [{{method: {value}}}]`.",
+    "spec_model": f"Write `{_DRAFT_FORM}`.",
+    "spec_tokens": "Write `k: {value}`, or `k: [1, 3, 5]` to try several.",
+    "speculative_draft_tensor_parallel_size": "Write `options: {{draft_tensor_parallel_size: {value}}}` in the draft.",
+    "speculative_model_quantization": "Write `options: {{quantization: {value}}}` in the draft.",
+    "speculative_max_model_len": "Write `options: {{max_model_len: {value}}}` in the draft.",
+    "ngram_prompt_lookup_max": "Write `drafts: [{{method: ngram, options: {{prompt_lookup_max: {value}}}}}]`.",
+    "ngram_prompt_lookup_min": "Write `drafts: [{{method: ngram, options: {{prompt_lookup_min: {value}}}}}]`.",
+    "speculative_disable_by_batch_size": "Write `options: {{disable_by_batch_size: {value}}}` in the draft "
+    "(releases to 0.16.0).",
+    "speculative_disable_mqa_scorer": "Leave it out; no release since 0.10 has it.",
+    "spec_decoding_acceptance_method": "Write `options: {{rejection_sample_method: ...}}` in the draft (0.18.0 on).",
+    "typical_acceptance_sampler_posterior_threshold": "Leave it out; no release since 0.10 has it.",
+    "typical_acceptance_sampler_posterior_alpha": "Leave it out; no release since 0.10 has it.",
+    "disable_logprobs_during_spec_decoding": "Leave it out; no release since 0.11.1 has it.",
+}
+"""Flags of vLLM's command line, most of them gone before 0.8.5, with the form that this file has for them."""
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that is most like `word`, None if none is."""
+    found = get_close_matches(word.lower().lstrip("-").replace("-", "_"), list(known), n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def path_text(loc: Loc) -> str:
+    """Return `drafts[0].options.quantization` for a location."""
+    text = ""
+    for part in loc:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text or "the file"
+
+
+def old_flag(yaml: YamlText, loc: Loc, value: object) -> SpaceError | None:
+    """Return the error for a key that is one of vLLM's old flags, None if it is none."""
+    key = str(loc[-1]).lstrip("-").replace("-", "_")
+    form = OLD_FLAGS.get(key)
+    if form is None:
+        return None
+    shown = value if isinstance(value, str | int) else "..."
+    return yaml.error(loc, f"{loc[-1]!r} is a flag of vLLM's command line, not a key here.", form.format(value=shown))
+
+
+def unknown_key(yaml: YamlText, loc: Loc, known: Iterable[str], next_step: str = "") -> SpaceError:
+    """Return the error for a key that nothing knows, with the nearest one that something does."""
+    known = sorted(known)
+    near = nearest(str(loc[-1]), known)
+    hint = f"; the nearest known key is {near!r}" if near else ""
+    where = f" in {path_text(loc[:-1])}" if loc[:-1] else ""
+    step = next_step or f"Known keys here: {', '.join(known)}."
+    return yaml.error(loc, f"unknown key {loc[-1]!r}{where}{hint}.", step)
+
+
+def validation_error(yaml: YamlText, error: ValidationError) -> SpaceError:
+    """Return the error for the first thing in the file that the model refuses."""
+    details = sorted(error.errors(include_url=False), key=lambda detail: yaml.line(_loc(detail)))
+    first = details[0]
+    loc = _loc(first)
+    if first["type"] == "extra_forbidden":
+        return old_flag(yaml, loc, first["input"]) or _misplaced(yaml, loc) or unknown_key(yaml, loc, _known(loc))
+    if first["type"] == "missing":
+        return yaml.error(loc[:-1], f"{path_text(loc)} is missing.", f"Add `{loc[-1]}:`{_example(str(loc[-1]))}.")
+    return yaml.error(loc, f"{path_text(loc)} {_problem(first)}.", _next_step(loc))
+
+
+def _loc(detail: Any) -> Loc:
+    return tuple(detail["loc"])
+
+
+def _problem(detail: Any) -> str:
+    if detail["type"] == "space":
+        return str(detail["ctx"]["text"])
+    value = f", not {_shown(detail['input'])}"
+    if detail["type"] == "string_pattern_mismatch":
+        return f"must not be empty{value}"
+    if detail["type"] == "too_short":
+        return "is empty"
+    return str(detail["msg"]).replace("Input should be", "must be").replace("dictionary", "mapping") + value
+
+
+def _shown(value: object) -> str:
+    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def _part(loc: Loc) -> tuple[str, ...]:
+    names = tuple(part for part in loc if isinstance(part, str))
+    return names if names in PARTS else ()
+
+
+def _known(loc: Loc) -> tuple[str, ...]:
+    return tuple(PARTS[_part(loc[:-1])].model_fields)
+
+
+def _misplaced(yaml: YamlText, loc: Loc) -> SpaceError | None:
+    """Return the error for a key that is right elsewhere in the file."""
+    key = str(loc[-1]).lstrip("-").replace("-", "_")
+    homes = [".".join(part) for part, model in PARTS.items() if part and key in model.model_fields]
+    if any(key in method.options for method in METHODS.values()):
+        homes = ["drafts[].options"]
+    if key in known_engine_args():
+        homes = ["engine_args (or choices, to try several values)"]
+    if key in PARTS[()].model_fields and loc[:-1]:
+        homes = ["the top of the file"]
+    if not homes:
+        return None
+    here = path_text(loc[:-1]) if loc[:-1] else "the top of the file"
+    message = f"unknown key {loc[-1]!r} in {here}; the nearest known key is {key!r} under {' or '.join(homes)}."
+    return yaml.error(loc, message, f"Move it there. Known keys here: {', '.join(sorted(_known(loc)))}.")
+
+
+_EXAMPLES = {
+    "load_points": " with at least one entry, like `load_points: [{eval_set: chat}]`",
+    "eval_set": ", the name or path of an eval set",
+    "method": f", one of {', '.join(METHODS)}",
+}
+
+
+def _example(key: str) -> str:
+    return _EXAMPLES.get(key, "")
+
+
+def _next_step(loc: Loc) -> str:
+    key = next((part for part in reversed(loc) if isinstance(part, str)), "")
+    return _NEXT_STEPS.get(key, f"Change `{key}:` there." if key else "See search_spaces/ for examples.")
+
+
+_NEXT_STEPS = {
+    "k": "Write whole numbers of 1 or more, like `k: [1, 3, 5]` or `k: {min: 1, max: 8}`.",
+    "env": "See `env:` in search_spaces/demo.yaml for an example.",
+    "load_points": "Add at least one entry, like `load_points: [{eval_set: chat}]`.",
+}

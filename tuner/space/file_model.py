@@ -1,0 +1,190 @@
+"""The search-space file as written: what each key may hold.
+
+Only shape and domain of single values live here; what spans several keys is checked in `schema`. Messages are the
+words after "KEY: ".
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic_core import PydanticCustomError
+
+from tuner.records import Json
+
+MAX_K = 1024
+"""No method proposes more; a larger number is a slip of the keyboard that would plan thousands of engine starts."""
+
+
+def _wrong(message: str) -> PydanticCustomError:
+    # The text goes in as data: PydanticCustomError formats its template.
+    return PydanticCustomError("space", "{text}", {"text": message})
+
+
+def _ks(value: object) -> object:
+    """Turn 3, [1, 3] or {min: 1, max: 8, step: 1} into a list of K."""
+    if isinstance(value, dict):
+        return _k_range(value)
+    ks = value if isinstance(value, list) else [value]
+    if not ks:
+        raise _wrong("is empty; write the K to try, like [1, 3, 5]")
+    for k in ks:
+        _check_k(k)
+    if len(set(ks)) != len(ks):
+        raise _wrong(f"names a K twice: {ks}")
+    return sorted(ks)
+
+
+def _k_range(value: dict[str, object]) -> list[int]:
+    unknown = sorted(set(value) - {"min", "max", "step"})
+    if unknown or not {"min", "max"} <= set(value):
+        raise _wrong(f"must be a list like [1, 3, 5] or {{min: 1, max: 8}} (step: if not 1), not {value}")
+    low, high, step = (_check_k(value.get(name, 1)) for name in ("min", "max", "step"))
+    if low > high:
+        raise _wrong(f"min {low} is above max {high}")
+    return list(range(low, high + 1, step))
+
+
+def _check_k(k: object) -> int:
+    if isinstance(k, bool) or not isinstance(k, int):
+        raise _wrong(f"must hold whole numbers, not {k!r}")
+    if k < 1:
+        also = "; the baseline (K = 0) is always measured and is not listed" if k == 0 else ""
+        raise _wrong(f"K must be 1 or more, not {k}{also}")
+    if k > MAX_K:
+        raise _wrong(f"K must be at most {MAX_K}, not {k}")
+    return k
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _several(values: list[Any]) -> list[Any]:
+    if not values:
+        raise _wrong("is empty")
+    if any(value in values[:i] for i, value in enumerate(values)):
+        raise _wrong(f"names a value twice: {values}")
+    return values
+
+
+def _env_value(value: object) -> object:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str):
+        raise _wrong(f'must be text; write {str(value).lower()} in quotes, as the engine is to see it: "..."')
+    if "\0" in value:
+        raise _wrong("holds a NUL character")
+    return value
+
+
+_SECRET = re.compile(r"TOKEN(?!IZ|S)|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+_SET_BY_TUNER = ("CUDA_VISIBLE_DEVICES", "VLLM_PORT", "PROMETHEUS_MULTIPROC_DIR")
+
+
+def _env(value: dict[str, str]) -> dict[str, str]:
+    for name in value:
+        if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+            raise _wrong(f"{name!r} is no name of an environment variable")
+        if _SECRET.search(name):
+            raise _wrong(f"{name} looks like a secret, and this file is kept with the results; export it in the shell")
+        if name in _SET_BY_TUNER:
+            raise _wrong(f"{name} is set by the tuner for each engine; leave it out")
+    return value
+
+
+Ks = Annotated[list[int], BeforeValidator(_ks)]
+Text = Annotated[str, StringConstraints(pattern=r"\S")]
+EnvText = Annotated[str, BeforeValidator(_env_value)]
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(gt=0)]
+Temperatures = Annotated[list[Annotated[float, Field(ge=0, le=10)]], BeforeValidator(_listed), AfterValidator(_several)]
+Counts = Annotated[list[Count], BeforeValidator(_listed), AfterValidator(_several)]
+EvalSets = Annotated[list[Text], BeforeValidator(_listed), AfterValidator(_several)]
+Choices = Annotated[list[Json], AfterValidator(_several)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DraftPart(_Part):
+    """One entry of `drafts`."""
+
+    name: Text | None = None
+    method: Text
+    model: Text | None = None
+    options: dict[str, Json] = {}
+    k: Ks | None = None
+
+
+class LoadPart(_Part):
+    """One entry of `load_points`; lists of eval sets, temperatures and concurrencies stand for every combination."""
+
+    eval_set: EvalSets
+    temperature: Temperatures = [0.0]
+    top_p: Annotated[float, Field(gt=0, le=1)] = 1.0
+    top_k: Annotated[int, Field(ge=-1)] = -1
+    seed: int = 0
+    concurrency: Counts = [1]
+    max_tokens: Count = 128
+    ignore_eos: bool = False
+    num_prompts: Count | None = None
+    weight: Annotated[float, Field(gt=0)] = 1.0
+
+
+class ProtocolPart(_Part):
+    """`protocol`."""
+
+    repeats: Count = 3
+    warmup_requests: Annotated[int, Field(ge=0)] | None = None
+    baseline_again: bool = True
+    start_timeout_s: Seconds = 1200.0
+    stall_timeout_s: Seconds = 300.0
+    request_timeout_s: Seconds = 600.0
+    reduced: str = ""
+
+
+class ObjectivePart(_Part):
+    """`objective`."""
+
+    metric: Literal["tpot"] = "tpot"
+    inflection_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.01
+
+
+class LimitsPart(_Part):
+    """`limits`."""
+
+    max_trials: Count | None = None
+    max_minutes: Annotated[float, Field(gt=0)] | None = None
+    max_engine_starts: Count | None = None
+
+
+class SpaceFile(_Part):
+    """The whole file."""
+
+    description: str = ""
+    target: Text | None = None
+    engine_args: dict[str, Json] = {}
+    unchecked_engine_args: dict[str, Json] = {}
+    choices: dict[str, Choices] = {}
+    env: Annotated[dict[str, EnvText], AfterValidator(_env)] = {}
+    k: Ks | None = None
+    drafts: list[DraftPart] = []
+    load_points: Annotated[list[LoadPart], Field(min_length=1)]
+    protocol: ProtocolPart = ProtocolPart()
+    objective: ObjectivePart = ObjectivePart()
+    limits: LimitsPart = LimitsPart()
+
+
+PARTS: dict[tuple[str, ...], type[BaseModel]] = {
+    (): SpaceFile,
+    ("drafts",): DraftPart,
+    ("load_points",): LoadPart,
+    ("protocol",): ProtocolPart,
+    ("objective",): ObjectivePart,
+    ("limits",): LimitsPart,
+}
+"""Which model describes which place of the file."""

@@ -1,0 +1,55 @@
+"""What a model reference in a search space means here: a directory, a demo model, or a hub id."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import replace
+from pathlib import Path
+
+from tuner.errors import SpaceError
+from tuner.records import Candidate
+
+DEMO_PREFIX = "demo:"
+
+
+def demo_models_dir() -> Path:
+    """Return where the demo models are kept, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
+    cache = os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner"
+    return Path(cache).expanduser().absolute() / "models" / "smollm2-demo"
+
+
+def resolve_model(ref: str) -> str:
+    """Return what the engine is given for `ref`.
+
+    `demo:NAME`: the demo model's directory.  An existing directory, seen from here or else from $TUNER_MODELS, and
+    whatever is written as a path (/, ./, ../, ~/): its absolute path.  Anything else is a hub id and stays as it is.
+    Raises SpaceError for a `demo:` name that cannot be one.
+    """
+    if ref.startswith(DEMO_PREFIX):
+        return str(demo_models_dir() / _demo_name(ref))
+    path = Path(ref).expanduser() if ref.startswith("~/") else Path(ref)
+    if path.is_dir() or ref.startswith(("/", "./", "../", "~/")):
+        return str(path.absolute())
+    models = os.environ.get("TUNER_MODELS")
+    if models and (shared := Path(models).expanduser().absolute() / ref).is_dir():
+        return str(shared)
+    return ref
+
+
+def resolve_candidate(candidate: Candidate) -> Candidate:
+    """Return the candidate with its draft resolved: what an engine is started with, here or from a written file.
+
+    Records keep the candidate as the user wrote it, so that its identity does not depend on the machine.
+    """
+    spec = candidate.speculation
+    if spec is None or spec.draft is None or spec.method == "custom_class":
+        return candidate
+    return replace(candidate, speculation=replace(spec, draft=resolve_model(spec.draft)))
+
+
+def _demo_name(ref: str) -> str:
+    name = ref.removeprefix(DEMO_PREFIX)
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
+        raise SpaceError(f"{ref!r} names no demo model.", "Write demo:target, demo:good or demo:weak.")
+    return name

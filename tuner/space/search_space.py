@@ -1,0 +1,65 @@
+"""A search space after reading: what may be tried, under which load, and how it is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tuner.records import Json, LoadPoint, Protocol
+
+
+@dataclass(frozen=True)
+class DraftSpec:
+    """One curve: a method with its draft and options, tried at each K of `ks` (ascending).
+
+    model: as the user wrote it, None for methods without one.  name: unique in its space, safe in a file name.
+    """
+
+    name: str
+    method: str
+    model: str | None
+    options: Mapping[str, Json]
+    ks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Objective:
+    """What is minimised: the weighted geometric mean of `metric` over the load points of one temperature.
+
+    inflection_threshold: the gain per further token below which the K curve counts as flat.
+    """
+
+    metric: str = "tpot"
+    inflection_threshold: float = 0.01
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a sweep stops early; None for no limit."""
+
+    max_trials: int | None = None
+    max_minutes: float | None = None
+    max_engine_starts: int | None = None
+
+
+@dataclass(frozen=True)
+class SearchSpace:
+    """Everything that a search-space file says.
+
+    source: the file's text.  target: model directory, hub id or `demo:NAME`, None if to be named elsewhere.
+    engine_args: the same for every candidate; choices: engine arguments with the values to try.
+    env: variables for the engine.  Overrides (target, eval set, drafts) are in the fields and not in `source`.
+    """
+
+    name: str
+    source: str
+    target: str | None
+    drafts: tuple[DraftSpec, ...]
+    load_points: tuple[LoadPoint, ...]
+    engine_args: Mapping[str, Json] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    choices: Mapping[str, tuple[Json, ...]] = field(default_factory=dict)
+    protocol: Protocol = field(default_factory=Protocol)
+    objective: Objective = Objective()
+    limits: Limits = Limits()
+    description: str = ""
