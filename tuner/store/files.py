@@ -1,0 +1,68 @@
+"""Files that are whole or absent, and a place for those that are neither."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+QUARANTINE = "quarantine"
+_TEMPORARY = ".tmp"
+
+
+@dataclass(frozen=True)
+class BrokenFile:
+    """One file that could not be used.  path: where it was found; moved_to: where it is now, None if left there."""
+
+    path: Path
+    reason: str
+    moved_to: Path | None = None
+
+    def __str__(self) -> str:
+        moved = f"; set aside as {self.moved_to}" if self.moved_to else ""
+        return f"{self.path}: {self.reason}{moved}"
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file so that a crash at any moment leaves the old content or the new, on the disk and not in a cache.
+
+    OSError if the file system refuses; then nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
+    try:
+        with temporary.open("wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)  # noqa: PTH105 - one name for the tests to fail at
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_directory(path.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Make a new name in a directory survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_leftover(path: Path) -> bool:
+    """Whether a file is the half-written remains of a `write_atomic` that was killed."""
+    return path.name.startswith(".") and path.name.endswith(_TEMPORARY)
+
+
+def set_aside(root: Path, path: Path, reason: str) -> BrokenFile:
+    """Move a broken file or directory to `quarantine/` under `root`, with the reason beside it."""
+    quarantine = root / QUARANTINE
+    quarantine.mkdir(exist_ok=True)
+    target, count = quarantine / path.name, 1
+    while target.exists():
+        count += 1
+        target = quarantine / f"{path.name}.{count}"
+    path.rename(target)
+    target.with_name(f"{target.name}.reason.txt").write_text(f"{reason}\n", encoding="utf-8", errors="backslashreplace")
+    return BrokenFile(path, reason, target)

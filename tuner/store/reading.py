@@ -1,0 +1,131 @@
+"""Reading a run directory: what is whole is used, what is broken is named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.errors import OutputError
+from tuner.records import Json, Trial, canonical_json
+from tuner.store.codec import Damaged, StoredRecord, decode_record, decode_samples, sha256, unseal
+from tuner.store.files import BrokenFile
+
+RUN_FILE = "run.json"
+SUMMARY_FILE = "summary.json"
+TRIALS = "trials"
+RECORD_FILE = "record.json"
+SAMPLES_FILE = "samples.parquet"
+RUN_FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run directory says about itself.
+
+    fingerprint, details: as given to RunStore.open.  summary: as given to RunStore.finish, None if it did not finish.
+    broken: files that were left out when the run was read.
+    """
+
+    path: Path
+    fingerprint: Mapping[str, Json]
+    details: Mapping[str, Json]
+    summary: Mapping[str, Json] | None = None
+    broken: tuple[BrokenFile, ...] = ()
+
+
+def read_run(path: Path) -> tuple[Manifest, tuple[Trial, ...]]:
+    """Return a run's manifest and its whole trials, in the order of their numbers; nothing on disk is changed.
+
+    OutputError if the directory is no run or its run.json cannot be read.  Any other broken file is left out and
+    named in `Manifest.broken`.
+    """
+    if not (path / RUN_FILE).is_file():
+        raise OutputError(f"{path} is not a run of tuner: it has no {RUN_FILE}", "Give the directory of a sweep.")
+    try:
+        fingerprint, details = read_identity(path)
+    except (Damaged, OSError) as error:
+        hint = "Start the same sweep with this output directory again: it restores the file and keeps the trials."
+        raise OutputError(f"{path / RUN_FILE} cannot be used: {error}", hint) from error
+    broken: list[BrokenFile] = []
+    trials: list[Trial] = []
+    for directory in trial_directories(path):
+        try:
+            trials.append(read_trial(directory))
+        except (Damaged, OSError) as error:
+            broken.append(BrokenFile(directory, str(error)))
+    summary = None
+    try:
+        summary = read_summary(path)
+    except (Damaged, OSError) as error:
+        broken.append(BrokenFile(path / SUMMARY_FILE, str(error)))
+    return Manifest(path, fingerprint, details, summary, tuple(broken)), tuple(sorted(trials, key=_number))
+
+
+def _number(trial: Trial) -> int:
+    return trial.record.number
+
+
+def read_identity(path: Path) -> tuple[dict[str, Json], dict[str, Json]]:
+    """Return fingerprint and details from run.json.  Damaged if they cannot be read; FileNotFoundError if missing."""
+    body = unseal((path / RUN_FILE).read_bytes())
+    fingerprint, details = body.get("fingerprint"), body.get("manifest")
+    if body.get("format") != RUN_FORMAT or not isinstance(fingerprint, dict) or not isinstance(details, dict):
+        raise Damaged(f"it is not a run of format {RUN_FORMAT}")
+    return fingerprint, details
+
+
+def read_summary(path: Path) -> dict[str, Json] | None:
+    """Return what the run finished with, None if it did not.  Damaged if that cannot be read."""
+    try:
+        summary = unseal((path / SUMMARY_FILE).read_bytes()).get("summary")
+    except FileNotFoundError:
+        return None
+    if not isinstance(summary, dict):
+        raise Damaged("it is no summary")
+    return summary
+
+
+def trial_directories(path: Path) -> Iterator[Path]:
+    """Yield the directories of saved trials (those with a record), sorted by name."""
+    trials = path / TRIALS
+    if trials.is_dir():
+        yield from (entry for entry in sorted(trials.iterdir()) if (entry / RECORD_FILE).exists())
+
+
+def read_record(directory: Path) -> StoredRecord:
+    """Return one trial's record after checking that its samples are those it was saved with.
+
+    Damaged if either file is missing or not what was written.
+    """
+    return _checked(directory)[0]
+
+
+def read_trial(directory: Path) -> Trial:
+    """Return one whole trial.  Damaged as for `read_record`."""
+    stored, samples = _checked(directory)
+    return Trial(stored.record, decode_samples(samples))
+
+
+def _checked(directory: Path) -> tuple[StoredRecord, bytes]:
+    # Other OSErrors (no file descriptor left, no permission) say nothing about the file: they are not damage.
+    try:
+        stored = decode_record((directory / RECORD_FILE).read_bytes())
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise Damaged(f"{RECORD_FILE}: it is missing") from error
+    except Damaged as error:
+        raise Damaged(f"{RECORD_FILE}: {error}") from error
+    try:
+        samples = (directory / SAMPLES_FILE).read_bytes()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise Damaged(f"{SAMPLES_FILE}: it is missing") from error
+    if sha256(samples) != stored.samples_sha256:
+        raise Damaged(f"{SAMPLES_FILE}: its content does not match the checksum in {RECORD_FILE}")
+    if stored.record.name != directory.name:
+        raise Damaged(f"{RECORD_FILE}: it belongs to {stored.record.name}")
+    return stored, samples
+
+
+def same_fingerprint(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    """Whether two fingerprints are equal as JSON (a tuple is a list, the order of keys does not count)."""
+    return canonical_json(one) == canonical_json(other)
