@@ -142,6 +142,6 @@ def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
     if protocol.reduced:
         yield f"- reduced protocol: {protocol.reduced}"
     yield f"- eval sets: {', '.join(f'{name} ({count} prompts)' for name, count in manifest.prompts.items())}"
-    yield f"- tuner {manifest.tuner_version}, run begun {manifest.created}"
+    yield f"- tuner {manifest.tuner_version}, measured from {trials[0].record.started_at} on"
     if manifest.repeat_with:
         yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"

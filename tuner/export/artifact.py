@@ -31,7 +31,7 @@ class RunContext:
     """What the artifact says about its run beside the findings.
 
     target, drafts: as the user wrote them.  fingerprint, measured_on: see tuner.provenance.
-    protocol: repeats, warm-up and what was reduced.  created: UTC, ISO 8601.
+    protocol: repeats, warm-up and what was reduced.
     """
 
     target: str
@@ -40,7 +40,6 @@ class RunContext:
     measured_on: Mapping[str, Json]
     protocol: Mapping[str, Json]
     tuner_version: str
-    created: str
 
 
 def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
@@ -81,7 +80,6 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
     first = findings.answers[0]
     document: dict[str, Json] = {
         "schema_version": ARTIFACT_VERSION,
-        "created": context.created,
         "tuner_version": context.tuner_version,
         "target": context.target,
         "verdict": first.verdict.value,

@@ -31,12 +31,16 @@ class Figure:
 
 @dataclass(frozen=True)
 class LoadFigures:
-    """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it)."""
+    """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it).
+
+    tpot_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate, what every interval rests on.
+    """
 
     load_point: LoadPoint
     figures: Mapping[str, Figure]
     acceptance_by_position: tuple[Figure, ...] = ()
     tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
+    speedup_by_prompt: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,11 @@ class TrialFigures:
 
 @dataclass(frozen=True)
 class CurvePoint:
-    """Speedup at one K.  K = 0 is the baseline, by definition 1."""
+    """Speedup at one K.  K = 0 is the baseline, by definition 1.
+
+    speedup: value None with the reason as its note where this K failed.
+    marginal_gain: per token since the measured K before it, as a fraction (0.05 is 5 % a token).
+    """
 
     k: int
     speedup: Figure

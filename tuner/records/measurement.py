@@ -198,7 +198,12 @@ class TrialRecord:
     @property
     def name(self) -> str:
         """Directory name of this trial in the run directory."""
-        return f"{self.number:04d}-{self.role.value}-{self.candidate.key}"
+        return self.name_of(self.number, self.role, self.candidate)
+
+    @staticmethod
+    def name_of(number: int, role: Role, candidate: Candidate) -> str:
+        """Return the directory name that such a trial has, before it has run."""
+        return f"{number:04d}-{role.value}-{candidate.key}"
 
 
 @dataclass(frozen=True)

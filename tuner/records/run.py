@@ -15,7 +15,8 @@ class RunManifest:
     target: as the user wrote it.  space, space_source: name and text of the search-space file.
     prompts: eval set -> number of prompts.  env: environment the engines were given.
     default_gpu_memory_utilization: the engine's own, None where it is not known.  repeat_with: the command line.
-    created: UTC, ISO 8601.
+    unavailable: what this engine cannot run, with the reason.  undeployable: key of a candidate that may be measured
+    and never recommended, with the reason.
     """
 
     target: str
@@ -28,9 +29,10 @@ class RunManifest:
     inflection_threshold: float
     prompts: Mapping[str, int]
     tuner_version: str
-    created: str
     env: Mapping[str, str] = field(default_factory=dict)
     default_gpu_memory_utilization: float | None = None
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    undeployable: Mapping[str, str] = field(default_factory=dict)
     machine: Mapping[str, Json] = field(default_factory=dict)
     repeat_with: tuple[str, ...] = ()
 

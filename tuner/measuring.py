@@ -1,0 +1,261 @@
+"""The loop of a sweep: keep every worker busy, keep every result, tell the study."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from tuner.analysis import objective_speedup, objective_tpot, trial_figures
+from tuner.errors import PoolError
+from tuner.pool import Pool
+from tuner.prepare import Prepared
+from tuner.progress import Progress, SweepView, WorkerProgress
+from tuner.records import (
+    Candidate,
+    Failure,
+    FailureKind,
+    Json,
+    PhaseTimes,
+    Role,
+    Trial,
+    TrialFigures,
+    TrialRecord,
+)
+from tuner.search.schedule import Scheduler, Task
+from tuner.search.study import Study
+from tuner.store import RunStore
+from tuner.trial import TrialSpec, run_trial
+from tuner.words import trial_words
+
+POLL_S = 0.25
+MAX_ATTEMPTS = 3
+
+
+@dataclass(frozen=True)
+class _Running:
+    task: Task
+    number: int
+    since: float
+
+
+class Measuring:
+    """One session of measuring. Only this object writes the store and the study.
+
+    fresh: records of the trials that this session ran, in the order in which they ended.
+    """
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        store: RunStore,
+        study: Study,
+        pool: Pool,
+        view: SweepView,
+        *,
+        retry_failed: bool = False,
+    ) -> None:
+        self.fresh: list[TrialRecord] = []
+        self._prepared = prepared
+        self._store = store
+        self._study = study
+        self._pool = pool
+        self._view = view
+        self._started = time.monotonic()
+        self._running: dict[int, _Running] = {}
+        self._alive = set(range(len(pool.workers)))
+        self._again: deque[Candidate] = deque()
+        self._attempts: Counter[str] = Counter()
+        self._baselines: dict[tuple[str, str], Trial] = {}
+        self._best = ("", 0.0)
+        self._number = 0
+        done = self._resume(retry_failed)
+        self._scheduler = Scheduler(self._ask, done, baseline_again=prepared.space.protocol.baseline_again)
+        self._planned = len(prepared.candidates) + len({c.args_key for c in prepared.candidates}) - len(done)
+
+    def run(self) -> None:
+        """Measure until nothing is left. Raises PoolError when the last worker is lost."""
+        while True:
+            self._start_idle_workers()
+            if not self._running:
+                return
+            for worker, outcome in self._pool.wait(POLL_S):
+                self._collect(worker, outcome)
+            self._view.update(self._progress())
+
+    def _resume(self, retry_failed: bool) -> list[TrialRecord]:
+        """Bring the study in line with the records; return the records that count as done."""
+        done: list[TrialRecord] = []
+        told: list[tuple[Candidate, Sequence[float] | None, dict[str, Json]]] = []
+        for trial in self._store.trials():
+            record = trial.record
+            self._number = max(self._number, record.number + 1)
+            if record.failure and (
+                retry_failed or record.failure.kind in (FailureKind.WORKER_LOST, FailureKind.NO_BASELINE)
+            ):
+                continue
+            done.append(record)
+            figures = self._figures(trial)
+            if record.role is not Role.BASELINE_AGAIN:
+                told.append((record.candidate, self._values(figures), self._attrs(record, figures)))
+        self._study.reconcile(told)
+        if done:
+            self._view.message(f"resuming: {len(done)} trials are already measured")
+        return done
+
+    def _ask(self) -> Candidate | None:
+        if self._again:
+            return self._again.popleft()
+        return None if self._limit_reached() else self._study.ask()
+
+    def _limit_reached(self) -> bool:
+        limits = self._prepared.space.limits
+        begun = len(self.fresh) + len(self._running)
+        elapsed_min = (time.monotonic() - self._started) / 60
+        return (
+            (limits.max_trials is not None and begun >= limits.max_trials)
+            or (limits.max_engine_starts is not None and begun + 1 >= limits.max_engine_starts)
+            or (limits.max_minutes is not None and elapsed_min >= limits.max_minutes)
+        )
+
+    def _start_idle_workers(self) -> None:
+        for worker in sorted(self._alive - self._running.keys()):
+            while task := self._scheduler.next(self._pool.workers[worker].device_key):
+                if not task.skip:
+                    self._start(worker, task)
+                    break
+                failure = Failure(FailureKind.NO_BASELINE, task.skip)
+                self._keep(Trial(self._empty_record(worker, task, self._next_number(), failure)))
+
+    def _start(self, worker: int, task: Task) -> None:
+        number = self._next_number()
+        self._running[worker] = _Running(task, number, time.monotonic())
+        spec = self._spec(task, number)
+        self._view.message(f"trial {number}: {task.candidate.label} ({task.role.value})")
+        self._pool.start(worker, partial(run_trial, spec))
+
+    def _spec(self, task: Task, number: int) -> TrialSpec:
+        prepared = self._prepared
+        name = TrialRecord.name_of(number, task.role, task.candidate)
+        return TrialSpec(
+            number=number,
+            role=task.role,
+            candidate=task.candidate,
+            engine=prepared.engine,
+            target=prepared.target,
+            load_points=prepared.space.load_points,
+            eval_sets=prepared.eval_sets,
+            protocol=prepared.space.protocol,
+            log_dir=str(self._store.trial_dir(name)),
+            env=prepared.space.env,
+        )
+
+    def _next_number(self) -> int:
+        self._number += 1
+        return self._number - 1
+
+    def _collect(self, worker: int, outcome: Trial | PoolError) -> None:
+        running = self._running.pop(worker)
+        if isinstance(outcome, Trial):
+            self._keep(outcome)
+            return
+        self._lose(worker, running, outcome)
+
+    def _lose(self, worker: int, running: _Running, error: PoolError) -> None:
+        """A lost worker says nothing about the candidate: it runs again elsewhere, MAX_ATTEMPTS times in all."""
+        self._alive.discard(worker)
+        candidate = running.task.candidate
+        self._attempts[candidate.key] += 1
+        waiting = self._scheduler.lost(self._pool.workers[worker].device_key)
+        if waiting is not None:
+            self._again.append(waiting)
+        if running.task.role is Role.CANDIDATE and self._attempts[candidate.key] < MAX_ATTEMPTS:
+            self._again.append(candidate)
+        else:
+            failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
+            self._keep(Trial(self._empty_record(worker, running.task, running.number, failure)))
+        self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
+        if not self._alive:
+            raise error
+
+    def _empty_record(self, worker: int, task: Task, number: int, failure: Failure) -> TrialRecord:
+        return TrialRecord(
+            number=number,
+            role=task.role,
+            candidate=task.candidate,
+            worker=self._pool.workers[worker],
+            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            phases=PhaseTimes(),
+            failure=failure,
+        )
+
+    def _keep(self, trial: Trial) -> None:
+        record = trial.record
+        self._store.save(trial)
+        self.fresh.append(record)
+        self._scheduler.finished(record)
+        figures = self._figures(trial)
+        if record.role is not Role.BASELINE_AGAIN:
+            self._study.tell(record.candidate, self._values(figures), self._attrs(record, figures))
+        self._view.trial_done(record, trial_words(record, figures))
+
+    def _figures(self, trial: Trial) -> TrialFigures | None:
+        """Return the trial's figures against its own baseline, and remember baselines."""
+        record = trial.record
+        if not record.ok:
+            return None
+        group = (record.worker.device_key, record.candidate.args_key)
+        if record.role is Role.BASELINE:
+            self._baselines[group] = trial
+            return trial_figures(trial, None)
+        return trial_figures(trial, self._baselines.get(group))
+
+    def _values(self, figures: TrialFigures | None) -> list[float] | None:
+        """Return the study's objectives, one per temperature; None for a failed trial."""
+        if figures is None:
+            return None
+        values = [objective_tpot(figures, temperature).value for temperature in self._prepared.manifest.temperatures]
+        return None if None in values else [value for value in values if value is not None]
+
+    def _attrs(self, record: TrialRecord, figures: TrialFigures | None) -> dict[str, Json]:
+        if figures is None:
+            return {"failed": record.failure.message if record.failure else "no figures"}
+        attrs: dict[str, Json] = {"trial": record.number, "device": record.worker.device}
+        for temperature in self._prepared.manifest.temperatures:
+            speedup = objective_speedup(figures, temperature).value
+            attrs[f"speedup_t{temperature:g}"] = speedup
+            if record.role is Role.CANDIDATE and speedup is not None and speedup > self._best[1]:
+                self._best = (f"{record.candidate.label} {speedup:.2f}x", speedup)
+        for load in figures.loads:
+            attrs[f"acceptance_rate {load.load_point.key}"] = load.figures["acceptance_rate"].value
+        return attrs
+
+    def _progress(self) -> Progress:
+        now = time.monotonic()
+        phases = self._pool.phases()
+        finished = [record.phases.total_s for record in self.fresh if record.ok]
+        running = [now - run.since for run in self._running.values()]
+        left_s = None
+        if finished:
+            mean_s = sum(finished) / len(finished)
+            left = max(0, self._planned - len(self.fresh)) * mean_s - sum(min(age, mean_s) for age in running)
+            left_s = max(0.0, left / max(1, len(self._alive)))
+        return Progress(
+            planned=max(self._planned, len(self.fresh) + len(self._running)),
+            done=len(self.fresh),
+            failed=sum(not record.ok for record in self.fresh),
+            elapsed_s=now - self._started,
+            left_s=left_s,
+            best=self._best[0],
+            workers=tuple(self._worker_progress(worker, phases.get(worker, ""), now) for worker in sorted(self._alive)),
+        )
+
+    def _worker_progress(self, worker: int, phase: str, now: float) -> WorkerProgress:
+        device = self._pool.workers[worker].device
+        running = self._running.get(worker)
+        if running is None:
+            return WorkerProgress(device)
+        return WorkerProgress(device, running.task.candidate.label, phase, now - running.since)

@@ -1,0 +1,186 @@
+"""From what the user asked for to everything a sweep needs - all bad input is found here, before any engine starts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.engine.resolve import Engine, resolve_engine
+from tuner.errors import SpaceError
+from tuner.preflight import PromptLengths, check_inputs, check_target
+from tuner.provenance import fingerprint, machine, model_identity, tuner_version
+from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
+from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
+from tuner.space.eval_sets import load_eval_set
+from tuner.space.methods import undeployable
+from tuner.space.model_refs import resolve_model
+from tuner.space.schema import SearchSpace, load_space
+from tuner.space.versions import version_row
+
+
+@dataclass(frozen=True)
+class SweepRequest:
+    """What the user asked for, as written.
+
+    target: model directory or hub id, None for the space's own.  drafts: models to try beside the space's.
+    engine: what --engine says, None for the vLLM of this environment.  download: whether a hub id may be fetched.
+    command: the command line, for the report.
+    """
+
+    target: str | None = None
+    space: str = "default"
+    eval_set: str | None = None
+    drafts: tuple[str, ...] = ()
+    engine: str | None = None
+    download: bool = False
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A checked request: as far as files can tell, nothing in it can still be the user's mistake.
+
+    target: as the user wrote it.  candidates: those that this engine can run, baselines first.
+    gpus_per_worker: how many GPUs one engine occupies.  notes: what was found and handled, for the user to know.
+    """
+
+    space: SearchSpace
+    engine: Engine
+    target: str
+    candidates: tuple[Candidate, ...]
+    eval_sets: Mapping[str, EvalSet]
+    lengths: Mapping[str, PromptLengths]
+    manifest: RunManifest
+    fingerprint: Mapping[str, Json]
+    gpus_per_worker: int
+    notes: tuple[str, ...]
+
+    @property
+    def default_out(self) -> Path:
+        """Where the run goes unless the user says otherwise."""
+        return Path("runs") / slug(Path(self.target).name.replace(":", "-")) / slug(self.space.name)
+
+
+def prepare(request: SweepRequest) -> Prepared:
+    """Read and check everything that a sweep needs.
+
+    Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
+    """
+    space = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
+    target = _required_target(space)
+    engine = resolve_engine(request.engine)
+    possible, unavailable = _available(space, engine)
+    eval_sets, notes = _eval_sets(space)
+    directory = _target_directory(space, target, engine, download=request.download)
+    lengths = check_inputs(
+        space,
+        eval_sets,
+        target=directory,
+        python=engine.python,
+        simulated=engine.kind == "sim",
+        download=request.download,
+    )
+    return Prepared(
+        space=space,
+        engine=engine,
+        target=target,
+        candidates=possible,
+        eval_sets=eval_sets,
+        lengths=lengths,
+        manifest=_manifest(request, space, target, engine, eval_sets, possible, unavailable),
+        fingerprint=_fingerprint(space, target, directory, engine, eval_sets),
+        gpus_per_worker=devices_per_engine(space),
+        notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
+    )
+
+
+def _required_target(space: SearchSpace) -> str:
+    if space.target is None:
+        raise SpaceError(
+            f"No target: neither the command line nor search space {space.name!r} names a model.",
+            "Call: tuner sweep MODEL_DIRECTORY_OR_HUB_ID",
+        )
+    return space.target
+
+
+def _available(space: SearchSpace, engine: Engine) -> tuple[tuple[Candidate, ...], dict[str, str]]:
+    """Return the candidates that the engine can run, and why it cannot run the others."""
+    possible: list[Candidate] = []
+    unavailable: dict[str, str] = {}
+    for candidate in candidates(space):
+        reason = unavailable_reason(candidate, engine.version, engine.build)
+        if reason is None:
+            possible.append(candidate)
+        elif candidate.speculation is None:
+            raise SpaceError(f"The engine cannot start: {reason}.", "Change engine_args in the search space.")
+        else:
+            unavailable[candidate.label] = reason
+    return tuple(possible), unavailable
+
+
+def _eval_sets(space: SearchSpace) -> tuple[dict[str, EvalSet], tuple[str, ...]]:
+    """Return the eval sets under the names that the load points use, and what was handled in them."""
+    eval_sets: dict[str, EvalSet] = {}
+    notes: list[str] = []
+    for name in dict.fromkeys(point.eval_set for point in space.load_points):
+        eval_sets[name], found = load_eval_set(name)
+        notes += [f"eval set {name}: {sentence}" for sentence in found.sentences]
+    return eval_sets, tuple(notes)
+
+
+def _target_directory(space: SearchSpace, target: str, engine: Engine, *, download: bool) -> str:
+    if engine.kind == "sim":
+        return target
+    return check_target(target, download=download, python=engine.python, engine_args=space.engine_args)
+
+
+def _manifest(
+    request: SweepRequest,
+    space: SearchSpace,
+    target: str,
+    engine: Engine,
+    eval_sets: Mapping[str, EvalSet],
+    possible: tuple[Candidate, ...],
+    unavailable: Mapping[str, str],
+) -> RunManifest:
+    test_only = {
+        candidate.key: reason
+        for candidate in possible
+        if candidate.speculation and (reason := undeployable(candidate.speculation))
+    }
+    return RunManifest(
+        target=target,
+        space=space.name,
+        space_source=space.source,
+        engine_version=engine.version,
+        engine_build=engine.build,
+        load_points=space.load_points,
+        protocol=space.protocol,
+        inflection_threshold=space.objective.inflection_threshold,
+        prompts={name: len(eval_set.prompts) for name, eval_set in eval_sets.items()},
+        tuner_version=tuner_version(),
+        env=space.env,
+        default_gpu_memory_utilization=version_row(engine.version).gpu_memory_utilization,
+        unavailable=unavailable,
+        undeployable=test_only,
+        machine=machine(),
+        repeat_with=request.command,
+    )
+
+
+def _fingerprint(
+    space: SearchSpace, target: str, directory: str, engine: Engine, eval_sets: Mapping[str, EvalSet]
+) -> dict[str, Json]:
+    drafts = {draft.name: draft.model for draft in space.drafts if draft.model is not None}
+    profile = engine.profile and model_identity(engine.profile, engine.profile)
+    return fingerprint(
+        engine={"kind": engine.kind, "version": engine.version, "build": engine.build, "profile": profile},
+        target=model_identity(target, directory),
+        drafts={name: model_identity(model, resolve_model(model)) for name, model in drafts.items()},
+        eval_sets=eval_sets.values(),
+        engine_args=space.engine_args,
+        env=space.env,
+        load_points=space.load_points,
+        protocol=space.protocol,
+    )

@@ -1,0 +1,118 @@
+"""From a run directory to its answer: artifact, serve files, plots and a page. Needs no engine and no GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tuner.analysis import findings as analyse
+from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
+from tuner.plots import save_plots
+from tuner.records import Findings, Json, Role, RunManifest, Trial
+from tuner.report_page import report_markdown
+from tuner.store import Manifest, read_run
+from tuner.store.files import write_atomic
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+REPORT = "report.md"
+PLOTS = "plots"
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run's answer and where it was written."""
+
+    run: Path
+    manifest: RunManifest
+    findings: Findings
+
+    @property
+    def artifact(self) -> Path:
+        """The file that deployment reads."""
+        return self.run / BEST_CONFIG
+
+
+@cache
+def _manifest_adapter() -> TypeAdapter[RunManifest]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(RunManifest)
+
+
+def manifest_json(manifest: RunManifest) -> dict[str, Json]:
+    """Return the manifest as the store keeps it."""
+    dumped = _manifest_adapter().dump_python(manifest, mode="json")
+    assert isinstance(dumped, dict)
+    return dumped
+
+
+def write_report(run: Path, *, finished: bool | None = None) -> Report:
+    """Analyse the records of `run` and write everything that follows from them into it.
+
+    finished: whether all was measured that was asked for, None to see for ourselves.
+    Raises OutputError when `run` is no run of ours, NothingMeasured when no baseline succeeded.
+    """
+    stored, trials = read_run(run)
+    manifest = _manifest_adapter().validate_python(stored.details)
+    findings = analyse(
+        trials,
+        manifest.load_points,
+        default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
+        threshold=manifest.inflection_threshold,
+        undeployable=manifest.undeployable,
+    )
+    complete = stored.summary is not None if finished is None else finished
+    findings = replace(findings, warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings))
+    plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
+    files = artifact_files(findings, _context(manifest, stored, trials))
+    files[REPORT] = report_markdown(manifest, findings, trials, [plot.relative_to(run) for plot in plots])
+    for name, text in files.items():
+        write_atomic(run / name, text.encode())
+    return Report(run, manifest, findings)
+
+
+def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:
+    warnings = []
+    if not complete:
+        warnings.append("the sweep is not finished: this is the state so far")
+    if manifest.protocol.reduced:
+        warnings.append(f"reduced protocol: {manifest.protocol.reduced}")
+    warnings += [f"not tried: {label}: {reason}" for label, reason in manifest.unavailable.items()]
+    warnings += [f"left out: {broken}" for broken in stored.broken]
+    return warnings
+
+
+def _devices(trials: Sequence[Trial]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(trial.record.worker.device for trial in trials))
+
+
+def _subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
+    engine = "simulated engine" if manifest.engine_build == "sim" else f"vLLM {manifest.engine_version}"
+    return f"{manifest.target} on {', '.join(_devices(trials))}, {engine}"
+
+
+def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -> RunContext:
+    baselines = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
+    engine = baselines[0].record.engine
+    measured_on: Mapping[str, Json] = {
+        "devices": list(_devices(trials)),
+        "engine": {"version": manifest.engine_version, "build": manifest.engine_build},
+        "machine": dict(manifest.machine),
+        "max_model_len": engine.max_model_len if engine else None,
+        "kv_cache_tokens": engine.kv_cache_tokens if engine else None,
+        "first_trial": trials[0].record.started_at,
+        "last_trial": trials[-1].record.started_at,
+    }
+    return RunContext(
+        target=manifest.target,
+        env=manifest.env,
+        fingerprint=stored.fingerprint,
+        measured_on=measured_on,
+        protocol=asdict(manifest.protocol),
+        tuner_version=manifest.tuner_version,
+    )

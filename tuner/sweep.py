@@ -1,0 +1,96 @@
+"""The sweep: ask, measure, keep, tell - until the study has no more questions; then the answer from the records."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.measuring import Measuring
+from tuner.pool import open_pool
+from tuner.prepare import Prepared
+from tuner.progress import SweepView
+from tuner.records import TrialRecord
+from tuner.report import Report, manifest_json, write_report
+from tuner.search.study import Study
+from tuner.store import RunStore
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How to run it, as opposed to what to measure.
+
+    out: the run directory.  pool: "ray", or "local" for one worker in this process.
+    storage: Optuna storage URL, None for SQLite in the run directory.
+    """
+
+    out: Path
+    pool: str = "ray"
+    max_workers: int | None = None
+    storage: str | None = None
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """What came of it.  Everything but `report` is of this call, not of earlier ones that it resumed.
+
+    overhead_s: wall time in which the average worker was neither starting an engine nor loading one.
+    """
+
+    report: Report
+    engine_starts: int
+    trials: int
+    wall_s: float
+    overhead_s: float
+
+
+def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView) -> SweepResult:
+    """Measure what is not measured yet, then write the report.
+
+    Raises OutputError before anything starts, PoolError when no worker can do the work, NothingMeasured when no
+    baseline succeeded. Whatever ends it, finished trials are in the run directory and the next call goes on from there.
+    """
+    started = time.monotonic()
+    with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
+        fresh, workers = _measure_missing(prepared, options, store, view)
+        view.message("writing the report")
+        report = write_report(store.path, finished=True)
+        store.finish({"candidates": sorted(candidate.key for candidate in prepared.candidates)})
+    wall_s = time.monotonic() - started
+    return SweepResult(
+        report=report,
+        engine_starts=sum(record.engine is not None for record in fresh),
+        trials=len(fresh),
+        wall_s=wall_s,
+        overhead_s=max(0.0, wall_s - _busy_s(fresh) / max(1, workers)),
+    )
+
+
+def _measure_missing(
+    prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView
+) -> tuple[list[TrialRecord], int]:
+    """Return the records of the trials run now, and on how many workers."""
+    if _complete(store, prepared):
+        view.message(f"{store.path} is finished: nothing is measured again")
+        return [], 0
+    storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
+    study = Study.open(storage, store.path.name, prepared.candidates, prepared.manifest.temperatures)
+    with open_pool(
+        options.pool,
+        gpus_per_worker=prepared.gpus_per_worker,
+        max_workers=options.max_workers,
+        python=prepared.engine.python,
+    ) as pool:
+        measuring = Measuring(prepared, store, study, pool, view, retry_failed=options.retry_failed)
+        measuring.run()
+        return measuring.fresh, len(pool.workers)
+
+
+def _complete(store: RunStore, prepared: Prepared) -> bool:
+    summary = store.summary
+    return summary is not None and {candidate.key for candidate in prepared.candidates} <= set(summary["candidates"])
+
+
+def _busy_s(records: list[TrialRecord]) -> float:
+    return sum(record.phases.start_s + record.phases.warmup_s + record.phases.load_s for record in records)
