@@ -1,0 +1,106 @@
+"""Whole trials compared over several load points; everything in logarithms of TPOT ratios, paired by prompt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from tuner.analysis.paired import life_note, widened
+from tuner.analysis.statistics import Column, Estimate, exp, log_ratios, mean_estimate, ratio_figure
+from tuner.records import Figure, LoadFigures, LoadPoint, TrialFigures
+
+OBJECTIVE = "weighted geometric mean over load points of paired TPOT ratios"
+
+Values = Callable[[LoadPoint], Mapping[str, float]]
+
+
+def load_figures(trial: TrialFigures, load: LoadPoint) -> LoadFigures | None:
+    """Return the trial's figures at that load point; None if it was not measured there."""
+    return next((figures for figures in trial.loads if figures.load_point == load), None)
+
+
+def log_drift(trial: TrialFigures, loads: Sequence[LoadPoint]) -> float | None:
+    """Return the weighted mean log drift of the trial's baseline over the load points; None where it is not known.
+
+    Signed: what counts for a weighted mean is how much that mean drifted.
+    """
+    total, weight = 0.0, 0.0
+    for load in loads:
+        figures = load_figures(trial, load)
+        drift = figures.figures.get("baseline_drift") if figures else None
+        if drift is None or drift.value is None:
+            return None
+        total += load.weight * math.log(drift.value)
+        weight += load.weight
+    return total / weight if weight else None
+
+
+def weighted_estimate(loads: Sequence[LoadPoint], values: Values) -> Estimate | None:
+    """Return the weighted mean over load points of per-prompt values; None if a load point has none."""
+    return mean_estimate([Column(values(load), load.weight, load.eval_set) for load in loads])
+
+
+def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
+    """Return log(speedup) of the trial over its own baseline at these load points, drift allowed for."""
+
+    def logs(load: LoadPoint) -> dict[str, float]:
+        figures = load_figures(trial, load)
+        return {p: math.log(s) for p, s in figures.speedup_by_prompt.items()} if figures else {}
+
+    return widened(weighted_estimate(loads, logs), log_drift(trial, loads))
+
+
+def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
+    """Return log(how much faster `first` is than `second`), from paired differences on the same prompts.
+
+    The speedups of two trials with one baseline differ by their own times alone: the baseline cancels. They are two
+    engine lives all the same, so the drift seen between the baseline's lives is allowed for; between two devices (or
+    two baselines) nothing cancels and both drifts count.
+    """
+
+    def differences(load: LoadPoint) -> dict[str, float]:
+        a, b = load_figures(first, load), load_figures(second, load)
+        return log_ratios(a.speedup_by_prompt, b.speedup_by_prompt) if a and b else {}
+
+    drifts = [log_drift(trial, loads) for trial in (first, second)]
+    known = [abs(drift) for drift in drifts if drift is not None]
+    same = (first.device_key, first.candidate.args_key) == (second.device_key, second.candidate.args_key)
+    allowance = (max(known) if same else sum(known)) if known else None
+    return widened(weighted_estimate(loads, differences), allowance)
+
+
+def against(trial: TrialFigures, own: TrialFigures, reference: TrialFigures) -> TrialFigures:
+    """Return `trial` with its speedups over another baseline of the same device instead of its own.
+
+    own: its own baseline, or the trial itself where it is a baseline.  The TPOT of `reference` / `own` per prompt is
+    the gain of the engine arguments alone.
+    """
+    loads = []
+    for figures in trial.loads:
+        ours, theirs = load_figures(own, figures.load_point), load_figures(reference, figures.load_point)
+        gain = log_ratios(theirs.tpot_by_prompt, ours.tpot_by_prompt) if ours and theirs else {}
+        base = figures.speedup_by_prompt if trial.candidate.k else dict.fromkeys(figures.tpot_by_prompt, 1.0)
+        scaled = {prompt: base[prompt] * exp(gain[prompt]) for prompt in base if prompt in gain}
+        loads.append(replace(figures, speedup_by_prompt=scaled))
+    return replace(trial, loads=tuple(loads))
+
+
+def loads_at(trial: TrialFigures, temperature: float) -> tuple[LoadPoint, ...]:
+    """Return the trial's load points of one temperature, in its order."""
+    points = (figures.load_point for figures in trial.loads)
+    return tuple(load for load in points if load.sampling.temperature == temperature)
+
+
+def objective_speedup(figs: TrialFigures, temperature: float, loads: Sequence[LoadPoint] | None = None) -> Figure:
+    """Return the weighted geometric mean speedup over the load points of one temperature (or over `loads` alone).
+
+    The baseline's is 1 by definition. Undefined, with the reason, where a load point has no speedup.
+    """
+    points = loads_at(figs, temperature) if loads is None else tuple(loads)
+    if not figs.candidate.k:
+        return Figure(1.0, "x", OBJECTIVE, 0, "prompts", 1.0, 1.0, "the baseline, 1 by definition")
+    estimate = speedup_estimate(figs, points)
+    if estimate is None:
+        return ratio_figure(None, OBJECTIVE, note=f"not every load point at temperature {temperature:g} has a speedup")
+    return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points)))

@@ -1,0 +1,63 @@
+"""One engine life at one load point, reduced to what counts: valid repeats and the requests that worked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from tuner.analysis.statistics import median
+from tuner.records import LoadMeasurement, Repeat, RequestSample, Trial
+
+Metric = Callable[[RequestSample], float | None]
+
+LATENCIES: Mapping[str, Metric] = {
+    "tpot_s": lambda sample: sample.tpot_s,
+    "ttft_s": lambda sample: sample.ttft_s,
+    "e2e_s": lambda sample: sample.e2e_s,
+}
+
+
+@dataclass(frozen=True)
+class LoadView:
+    """One life's measurement of a load point reduced to its valid repeats; `samples` are the requests that worked."""
+
+    measurement: LoadMeasurement
+    repeats: tuple[Repeat, ...]
+    samples: tuple[RequestSample, ...]
+
+    def by_prompt(self, metric: Metric) -> dict[str, float]:
+        """Return the median of `metric` per prompt; prompts without a positive value are left out.
+
+        A whole answer in one chunk has a TPOT of zero, which is no measurement of speed.
+        """
+        values: dict[str, list[float]] = {}
+        for sample in self.samples:
+            value = metric(sample)
+            if value is not None:
+                values.setdefault(sample.prompt_id, []).append(value)
+        medians = {prompt: median(of_prompt) for prompt, of_prompt in values.items()}
+        return {prompt: value for prompt, value in medians.items() if value > 0}
+
+    @property
+    def tpot_by_prompt(self) -> dict[str, float]:
+        """Seconds per output token, per prompt."""
+        return self.by_prompt(LATENCIES["tpot_s"])
+
+    @property
+    def throughputs(self) -> list[float]:
+        """Output tokens per second of wall time, one per repeat."""
+        tokens = {repeat.index: 0 for repeat in self.repeats}
+        for sample in self.samples:
+            tokens[sample.repeat] += sample.completion_tokens or 0
+        return [tokens[repeat.index] / repeat.wall_s for repeat in self.repeats if repeat.wall_s > 0]
+
+
+def load_view(trial: Trial, key: str) -> LoadView | None:
+    """Return the valid part of `trial` at the load point with that key; None if it was not measured."""
+    for measurement in trial.record.loads:
+        if measurement.load_point.key == key:
+            repeats = tuple(repeat for repeat in measurement.repeats if not repeat.problems)
+            valid = {repeat.index for repeat in repeats}
+            samples = tuple(s for s in trial.samples if s.load_point == key and s.ok and s.repeat in valid)
+            return LoadView(measurement, repeats, samples)
+    return None

@@ -1,0 +1,149 @@
+"""One trial's figures: estimators over request samples and counters, each under its name.
+
+Definitions (vLLM's words). With D drafts, T draft tokens, A accepted, A_i accepted at position i, C completion
+tokens, R requests and S decode steps (all differences over the valid repeats):
+
+    acceptance_rate A/T    mean_acceptance_length 1 + A/D    acceptance at position i A_i/D
+    draft_coverage D/S     mean_proposed_length T/D          effective_tokens_per_step (C - R)/S
+
+TPOT = (E2E - TTFT) / (completion tokens - 1). Per prompt the median over repeats, then the geometric mean over
+prompts, so that tpot_s of the baseline divided by tpot_s of the candidate is the speedup.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+from tuner.analysis.life import LATENCIES, LoadView, load_view
+from tuner.analysis.paired import comparison_figures, drift_figure, speedup_by_prompt
+from tuner.analysis.statistics import Column, mean_estimate, median, percentile, ratio_figure, undefined
+from tuner.records import Counters, Figure, LoadFigures, Repeat, Trial, TrialFigures
+
+PERCENTILES = (50, 95, 99)
+OWN = "geometric mean over prompts of medians over repeats"
+
+
+def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = None) -> TrialFigures:
+    """Return every figure of `trial`, with speedups against `baseline`.
+
+    again: the same baseline measured later. Speedups are then against the mean of the two lives, and every interval
+    is widened by the whole difference between them. With `baseline` None (the trial is a baseline) there are no
+    speedups, and the drift is that between `trial` and `again`.
+    """
+    record = trial.record
+    loads = []
+    for measurement in record.loads:
+        view = load_view(trial, measurement.load_point.key)
+        if view is not None:
+            lives = [load_view(life, measurement.load_point.key) for life in (baseline, again) if life is not None]
+            loads.append(_load_figures(view, [life for life in lives if life is not None], bool(baseline)))
+    return TrialFigures(record.number, record.candidate, record.worker.device_key, tuple(loads))
+
+
+def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> LoadFigures:
+    figures = {**latency_figures(view), **counter_figures(view.repeats), **_count_figures(view)}
+    figures["throughput_tok_s"] = throughput_figure(view)
+    drift = drift_figure(lives if compare else [view, *lives])
+    if drift is not None:
+        figures["baseline_drift"] = drift
+    speedups: dict[str, float] = {}
+    if compare and lives:
+        figures.update(comparison_figures(view, lives))
+        speedups = speedup_by_prompt(view, lives)
+    positions = acceptance_by_position(view.repeats)
+    return LoadFigures(view.measurement.load_point, figures, positions, view.tpot_by_prompt, speedups)
+
+
+# --- one life ---------------------------------------------------------------------------------------------------------
+
+
+def latency_figures(view: LoadView) -> dict[str, Figure]:
+    """Return tpot_s, ttft_s and e2e_s (seconds; geometric mean over prompts) and their p50, p95, p99 over requests."""
+    figures = {}
+    for name, metric in LATENCIES.items():
+        logs = {prompt: math.log(value) for prompt, value in view.by_prompt(metric).items()}
+        estimate = mean_estimate([Column(logs)])
+        figures[name] = ratio_figure(estimate, OWN, unit="s", note="" if estimate else "no request worked")
+        values = [value for value in map(metric, view.samples) if value is not None]
+        for percent in PERCENTILES:
+            figures[f"{name}_p{percent}"] = percentile_figure(values, percent)
+    return figures
+
+
+def percentile_figure(values: Sequence[float], percent: int) -> Figure:
+    """Return a percentile over requests, saying so where it is no more than the largest few."""
+    name = f"p{percent} over requests"
+    if not values:
+        return undefined("s", name, "no request worked", "requests")
+    few = len(values) * (100 - percent) < 100
+    note = f"{len(values)} requests are few for this percentile" if few else ""
+    return Figure(percentile(values, percent), "s", name, len(values), "requests", note=note)
+
+
+def throughput_figure(view: LoadView) -> Figure:
+    """Return output tokens per second of wall time: the median over repeats."""
+    rates = view.throughputs
+    name = "median over repeats of completion tokens / wall time"
+    if not rates:
+        return undefined("tok/s", name, "no valid repeat", "repeats")
+    return Figure(median(rates), "tok/s", name, len(rates), "repeats")
+
+
+def _count_figures(view: LoadView) -> dict[str, Figure]:
+    repeats = view.measurement.repeats
+    preemptions = [r.counters.preemptions for r in repeats if r.counters.preemptions is not None]
+    unknown = "" if preemptions else "the engine does not count them"
+    n = len(repeats)
+    return {
+        "requests": Figure(sum(r.requests for r in repeats), "requests", "count", n, "repeats"),
+        "failed": Figure(sum(r.failed for r in repeats), "requests", "count", n, "repeats"),
+        "preemptions": Figure(sum(preemptions) if preemptions else None, "count", "count", n, "repeats", note=unknown),
+    }
+
+
+# --- counters ---------------------------------------------------------------------------------------------------------
+
+
+def _total(repeats: Sequence[Repeat], of: Callable[[Counters], int | None]) -> int | None:
+    values = [of(repeat.counters) for repeat in repeats]
+    known = [value for value in values if value is not None]
+    return sum(known) if known and len(known) == len(values) else None
+
+
+def _quotient(top: int | None, bottom: int | None, unit: str, name: str, n_of: str, zero: str, plus: int = 0) -> Figure:
+    """Return plus + top / bottom; 0/0 and missing counters are undefined, never 0 and never NaN."""
+    if top is None or bottom is None:
+        return undefined(unit, name, "the engine does not expose these counters", n_of)
+    if bottom == 0:
+        return undefined(unit, name, zero, n_of)
+    return Figure(plus + top / bottom, unit, name, bottom, n_of)
+
+
+def counter_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
+    """Return the figures that come from vLLM's counters, summed over the valid repeats before dividing."""
+    drafts = _total(repeats, lambda c: c.drafts)
+    proposed = _total(repeats, lambda c: c.draft_tokens)
+    accepted = _total(repeats, lambda c: c.accepted_tokens)
+    steps = _total(repeats, lambda c: c.decode_steps)
+    emitted = _total(repeats, lambda c: c.generation_tokens - c.requests)
+    none, idle = "no drafts", "no decode steps"
+    return {
+        "acceptance_rate": _quotient(accepted, proposed, "fraction", "A/T", "draft tokens", none),
+        "mean_acceptance_length": _quotient(accepted, drafts, "tokens/draft", "1 + A/D", "drafts", none, plus=1),
+        "mean_proposed_length": _quotient(proposed, drafts, "tokens/draft", "T/D", "drafts", none),
+        "draft_coverage": _quotient(drafts, steps, "fraction", "D/S", "steps", idle),
+        "effective_tokens_per_step": _quotient(emitted, steps, "tokens/step", "(C - R)/S", "steps", idle),
+    }
+
+
+def acceptance_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
+    """Return A_i/D for i = 1, 2, ...: unconditional, so that 1 + their sum is the mean acceptance length."""
+    drafts = _total(repeats, lambda c: c.drafts)
+    rows = [repeat.counters.accepted_per_pos for repeat in repeats]
+    if drafts is None or not rows or any(row is None for row in rows):
+        return ()
+    known = [row for row in rows if row is not None]
+    width = max(len(row) for row in known)
+    totals = [sum(row[i] for row in known if i < len(row)) for i in range(width)]
+    return tuple(_quotient(total, drafts, "fraction", "A_i/D", "drafts", "no drafts") for total in totals)

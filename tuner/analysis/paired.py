@@ -1,0 +1,112 @@
+"""A trial against its baseline at one load point, paired by prompt.
+
+`speedup_*` are baseline / candidate (above 1: the candidate is better); `*_ratio` are candidate / baseline.
+With two lives of the baseline, ratios are against their geometric mean and every interval is widened by the whole
+difference between them in the same metric: an effect that is no larger than the drift cannot exclude 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuner.analysis.life import LATENCIES, LoadView
+from tuner.analysis.statistics import (
+    Column,
+    Estimate,
+    exp,
+    geometric_mean,
+    log_ratios,
+    mean_estimate,
+    mean_over_lives,
+    median,
+    ratio_figure,
+    undefined,
+)
+from tuner.records import Figure
+
+PAIRED = "geometric mean over prompts of paired ratios of medians over repeats"
+DRIFT = "geometric mean over prompts of paired ratios, later / first life of the baseline"
+
+
+def comparison_figures(view: LoadView, lives: Sequence[LoadView]) -> dict[str, Figure]:
+    """Return the speedups and ratios of `view` against the lives of its baseline (one or more, the first one first)."""
+    equal = view.measurement.load_point.equal_lengths
+    return {
+        "speedup_tpot": _paired(view, lives, "tpot_s"),
+        "speedup_e2e": _paired(_equal_lengths(view, lives), lives, "e2e_s") if equal else _lengths_differ(),
+        "ttft_ratio": _inverse(_paired(view, lives, "ttft_s")),
+        "throughput_ratio": _throughput_ratio(view, lives),
+    }
+
+
+def speedup_by_prompt(view: LoadView, lives: Sequence[LoadView]) -> dict[str, float]:
+    """Return baseline TPOT / candidate TPOT for each prompt that all of them have."""
+    base = mean_over_lives([life.tpot_by_prompt for life in lives])
+    return {prompt: exp(ratio) for prompt, ratio in log_ratios(base, view.tpot_by_prompt).items()}
+
+
+def drift_estimate(lives: Sequence[LoadView], name: str = "tpot_s") -> Estimate | None:
+    """Return log(last / first) of a latency of one baseline, paired by prompt; None with fewer than two lives."""
+    if len(lives) < 2:
+        return None
+    metric = LATENCIES[name]
+    return mean_estimate([Column(log_ratios(lives[-1].by_prompt(metric), lives[0].by_prompt(metric)))])
+
+
+def drift_figure(lives: Sequence[LoadView]) -> Figure | None:
+    """Return the baseline's TPOT drift: 1.02 means that it was 2 % slower when measured again."""
+    drift = drift_estimate(lives)
+    return None if drift is None else ratio_figure(drift, DRIFT)
+
+
+def widened(estimate: Estimate | None, drift: float | None) -> Estimate | None:
+    """Return `estimate` with the size of the log drift as its allowance."""
+    if estimate is None or drift is None:
+        return estimate
+    return Estimate(estimate.mean, estimate.se, estimate.df, estimate.n, abs(drift))
+
+
+def life_note(drift: float | None) -> str:
+    """Say what an interval covers: a single engine life, and whether the baseline was seen to drift."""
+    if drift is None:
+        return "within this engine life; the baseline was measured once, its drift is unknown"
+    return f"within this engine life; the interval includes the baseline's drift of {exp(abs(drift)) - 1:.1%}"
+
+
+def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
+    base = mean_over_lives([life.by_prompt(LATENCIES[name]) for life in lives])
+    own = view.by_prompt(LATENCIES[name])
+    ratios = log_ratios(base, own)
+    if not ratios:
+        return undefined("x", PAIRED, "no prompt worked in both arms")
+    drift = drift_estimate(lives, name)
+    lost = len(set(base) | set(own)) - len(ratios)
+    note = life_note(drift.mean if drift else None) + (f"; {lost} prompts could not be paired" if lost else "")
+    return ratio_figure(widened(mean_estimate([Column(ratios)]), drift.mean if drift else None), PAIRED, note=note)
+
+
+def _lengths_differ() -> Figure:
+    return undefined("x", PAIRED, "sampled answers differ in length between the arms")
+
+
+def _equal_lengths(view: LoadView, lives: Sequence[LoadView]) -> LoadView:
+    """Return `view` without the prompts whose answers are not of one length in all arms."""
+    own, *base = [v.by_prompt(lambda sample: sample.completion_tokens) for v in (view, *lives)]
+    equal = {prompt for prompt, length in own.items() if all(life.get(prompt) == length for life in base)}
+    return LoadView(view.measurement, view.repeats, tuple(s for s in view.samples if s.prompt_id in equal))
+
+
+def _inverse(figure: Figure) -> Figure:
+    if figure.value is None:
+        return figure
+    low = None if figure.high is None else 1 / figure.high
+    high = None if figure.low is None else 1 / figure.low
+    return Figure(1 / figure.value, figure.unit, figure.estimator, figure.n, figure.n_of, low, high, figure.note)
+
+
+def _throughput_ratio(view: LoadView, lives: Sequence[LoadView]) -> Figure:
+    name = "ratio of medians over repeats"
+    medians = [median(rates) if rates else 0.0 for rates in (v.throughputs for v in (view, *lives))]
+    if not all(medians):
+        return undefined("x", name, "no throughput in one of the arms", "repeats")
+    return Figure(medians[0] / geometric_mean(medians[1:]), "x", name, len(view.repeats), "repeats")

@@ -1,0 +1,160 @@
+"""Means, their uncertainty, and nothing about engines.
+
+Ratios are handled as logarithms throughout: a geometric mean of ratios is exp(mean of logs), it does not depend on
+the unit, and exchanging the arms inverts it exactly.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tuner.records import Figure
+
+CONFIDENCE = 0.95
+_LARGEST_EXPONENT = 700.0  # exp() of more overflows
+
+
+@dataclass(frozen=True)
+class Column:
+    """Values of one load point, by prompt id.
+
+    weight: share of the column in the mean.  group: columns of one group share their prompts (one eval set); a prompt
+    that is slow at one concurrency is slow at another, so its values count as one observation, not as several.
+    """
+
+    values: Mapping[str, float]
+    weight: float = 1.0
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean and what its interval needs.
+
+    se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct observations.
+    allowance: half-width for what the observations cannot show (drift between engine lives), added in full: two
+    lives are too few to estimate a variance from, so the difference seen between them is taken as its bound.
+    """
+
+    mean: float
+    se: float | None
+    df: float
+    n: int
+    allowance: float = 0.0
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+        """Return the two-sided Student-t interval widened by the allowance; None where there is no standard error."""
+        if self.se is None:
+            return None
+        half = student_t(confidence, self.df) * self.se + self.allowance
+        return self.mean - half, self.mean + half
+
+    def above(self, limit: float, confidence: float = CONFIDENCE) -> bool:
+        """Whether the whole interval lies above `limit`; False where there is none."""
+        interval = self.interval(confidence)
+        return interval is not None and interval[0] > limit
+
+    def below(self, limit: float, confidence: float = CONFIDENCE) -> bool:
+        """Whether the whole interval lies below `limit`; False where there is none."""
+        interval = self.interval(confidence)
+        return interval is not None and interval[1] < limit
+
+
+def student_t(confidence: float, df: float) -> float:
+    """Return the two-sided quantile: |T| stays below it with probability `confidence`."""
+    from scipy.special import stdtrit
+
+    return float(stdtrit(df, 0.5 + confidence / 2))
+
+
+def geometric_mean(values: Sequence[float]) -> float:
+    """Return exp(mean(log(values))); every value must be positive, else ValueError."""
+    return math.exp(math.fsum(math.log(value) for value in values) / len(values))
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """Return the `percent` percentile (0-100) by linear interpolation between order statistics (Hyndman-Fan type 7)."""
+    ordered = sorted(values)
+    position = percent / 100 * (len(ordered) - 1)
+    low = math.floor(position)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (position - low) * (ordered[high] - ordered[low])
+
+
+def mean_over_lives(lives: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return per prompt the geometric mean over engine lives, for the prompts that every life has."""
+    common = [prompt for prompt in lives[0] if all(prompt in life for life in lives)]
+    return {prompt: geometric_mean([life[prompt] for life in lives]) for prompt in common}
+
+
+def log_ratios(numerator: Mapping[str, float], denominator: Mapping[str, float]) -> dict[str, float]:
+    """Return log(numerator / denominator) for each prompt that both have; the rest cannot be paired."""
+    return {p: math.log(numerator[p]) - math.log(denominator[p]) for p in numerator if p in denominator}
+
+
+def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
+    """Return the weighted mean of the columns' means with its standard error; None if a column is empty.
+
+    With m_i and n_i the mean and size of column i and w_i its share, the mean is sum w_i m_i. A prompt's part in it is
+    u_p = sum_i w_i (x_ip - m_i) / n_i; within a group of g prompts the variance is g/(g-1) sum u_p^2 (cluster-robust
+    with the prompt as cluster; for a single column exactly s^2/n), groups add up, and the degrees of freedom are
+    Welch-Satterthwaite's. This is the textbook paired t-interval where there is one column.
+    """
+    if not columns or any(not column.values for column in columns):
+        return None
+    total = math.fsum(column.weight for column in columns)
+    mean = 0.0
+    parts: dict[str, dict[str, float]] = {}
+    for column in columns:
+        share, n = column.weight / total, len(column.values)
+        column_mean = math.fsum(column.values.values()) / n
+        mean += share * column_mean
+        group = parts.setdefault(column.group, {})
+        for prompt, value in column.values.items():
+            group[prompt] = group.get(prompt, 0.0) + share * (value - column_mean) / n
+    n_all = sum(len(group) for group in parts.values())
+    se, df = _combined_error([list(group.values()) for group in parts.values()])
+    return Estimate(mean, se, df, n_all)
+
+
+def _combined_error(groups: Sequence[Sequence[float]]) -> tuple[float | None, float]:
+    if any(len(group) < 2 for group in groups):
+        return None, 0.0
+    variances = [len(g) / (len(g) - 1) * math.fsum(part * part for part in g) for g in groups]
+    variance = math.fsum(variances)
+    if variance == 0.0:
+        return 0.0, float(sum(len(group) - 1 for group in groups))
+    # Shares of the variance rather than variances: squares of small variances underflow.
+    shares = [v / variance for v in variances]
+    df = 1.0 / math.fsum(share * share / (len(g) - 1) for share, g in zip(shares, groups, strict=True))
+    return math.sqrt(variance), df
+
+
+def exp(value: float) -> float:
+    """Return e^value, kept finite: an interval of two observations can be astronomically wide."""
+    return math.exp(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, value)))
+
+
+def ratio_figure(estimate: Estimate | None, estimator: str, *, unit: str = "x", note: str = "") -> Figure:
+    """Return exp of a mean of logarithms with its 95 % interval; undefined, with `note` as the reason, for None."""
+    if estimate is None:
+        return undefined(unit, estimator, note or "no pair of observations")
+    interval = estimate.interval()
+    low, high = (None, None) if interval is None else (exp(interval[0]), exp(interval[1]))
+    notes = [note] if note else []
+    if interval is None:
+        notes.append("one prompt gives no interval")
+    return Figure(exp(estimate.mean), unit, estimator, estimate.n, "prompts", low, high, "; ".join(notes))
+
+
+def undefined(unit: str, estimator: str, reason: str, n_of: str = "prompts") -> Figure:
+    """Return a figure without a value and the reason why."""
+    return Figure(None, unit, estimator, 0, n_of, note=reason)
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median."""
+    return statistics.median(values)

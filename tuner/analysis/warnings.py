@@ -1,0 +1,68 @@
+"""What a reader of the result should know besides it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tuner.analysis.eligibility import Contender
+from tuner.records import Trial
+
+NOTABLE_DRIFT = 0.02
+
+
+def run_warnings(
+    trials: Sequence[Trial], baselines: Mapping[int, Trial | None], contenders: Sequence[Contender]
+) -> tuple[str, ...]:
+    """Return warnings in the order of the trials.
+
+    trials: those that worked.  baselines: by trial number, the baseline each is compared with.
+    """
+    lines: list[str] = []
+    for trial in trials:
+        lines += _measurement_warnings(trial)
+    lines += [f"{c.name} cannot win: {reason}" for c in contenders if c.k for reason in c.reasons]
+    lines += _changed_settings(trials, baselines)
+    lines += [line for c in contenders if not c.k for line in _drift_warnings(c)]
+    return tuple(dict.fromkeys(lines))
+
+
+def _measurement_warnings(trial: Trial) -> list[str]:
+    record = trial.record
+    lines = []
+    for load in record.loads:
+        where = f"{record.candidate.label} (trial {record.number}) at {load.load_point.label}"
+        lines += [f"{where}: repeat {r.index} left out: {'; '.join(r.problems)}" for r in load.repeats if r.problems]
+        failed, requests = sum(r.failed for r in load.repeats), sum(r.requests for r in load.repeats)
+        if failed:
+            lines.append(f"{where}: {failed} of {requests} requests failed")
+        preempted = sum(r.counters.preemptions or 0 for r in load.repeats)
+        if preempted:
+            lines.append(f"{where}: {preempted} preemptions, the KV cache is too small for this load")
+    return lines
+
+
+def _changed_settings(trials: Sequence[Trial], baselines: Mapping[int, Trial | None]) -> list[str]:
+    """Return what the engine changed by itself under speculation and not in the baseline, each line once."""
+    where: dict[str, list[str]] = {}
+    for trial in trials:
+        baseline, engine = baselines[trial.record.number], trial.record.engine
+        if engine is None or not trial.record.candidate.k:
+            continue
+        known = baseline.record.engine.changed_settings if baseline and baseline.record.engine else ()
+        for line in engine.changed_settings:
+            if line not in known:
+                where.setdefault(line, []).append(trial.record.candidate.label)
+    return [f"the engine changed a setting by itself with {', '.join(names)}: {line}" for line, names in where.items()]
+
+
+def _drift_warnings(contender: Contender) -> list[str]:
+    device = contender.figures.device_key
+    drifts = [(load.load_point, load.figures.get("baseline_drift")) for load in contender.figures.loads]
+    if any(drift is None for _, drift in drifts):
+        return [f"the baseline on {device} was measured once: its drift over the sweep is unknown"]
+    return [
+        f"the baseline on {device} drifted by {drift.value - 1:+.1%} at {load.label} between its two lives"
+        for load, drift in drifts
+        if drift is not None and drift.value is not None and abs(math.log(drift.value)) >= NOTABLE_DRIFT
+    ]

@@ -1,0 +1,140 @@
+"""Speedup against K."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tuner.plots.layout import GREY, LINE, TEXT, Style, footer_legend, panel_legend, panels, styles_of
+from tuner.records import CurvePoint, KCurve
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SHOWN_INTERVAL = 0.6  # intervals may widen the y axis by this share of the points' range; arrows show what is cut
+_BEST: Any = {"marker": "o", "markersize": 19, "markerfacecolor": "none", "markeredgewidth": 2.2, "zorder": 6}
+_BEND: Any = {"marker": "v", "markersize": 12, "markeredgecolor": "black", "markeredgewidth": 1.0, "zorder": 7}
+_FAILED: Any = {"marker": "x", "markersize": 12, "markeredgewidth": 3.0, "ls": "none", "clip_on": False, "zorder": 8}
+
+
+def plot_speedup(curves: Sequence[KCurve], *, subtitle: str) -> Figure:
+    """Return speedup over no speculation against K: a panel for each load point, a line for each draft.
+
+    subtitle: what was measured on what (target, engine, device), shown under the title.
+    """
+    styles = styles_of(curves)
+    figure, axes_of = panels(curves, "Speedup of speculative decoding by number of draft tokens K", subtitle)
+    bottom, top = _speedup_limits(curves)
+    for load, axes in axes_of.items():
+        of_load = [curve for curve in curves if curve.load_point == load]
+        axes.set_ylim(bottom, top)
+        axes.axhline(1.0, color=GREY, linewidth=1.6, linestyle=(0, (6, 3)), zorder=1)
+        for curve in of_load:
+            _draw_speedup(axes, curve, styles[curve.draft_name])
+        axes.set_xticks(sorted({point.k for curve in curves for point in curve.points}))
+        axes.set_xlabel("K = draft tokens proposed per step (0: no speculation)", fontsize=TEXT)
+        axes.set_ylabel("speedup over no speculation (x)", fontsize=TEXT)
+        panel_legend(axes, load, [(styles[c.draft_name], _speedup_words(c)) for c in of_load])
+    footer_legend(figure, _speedup_symbols(curves))
+    return figure
+
+
+def _measured(curve: KCurve) -> list[tuple[CurvePoint, float]]:
+    return [(point, point.speedup.value) for point in curve.points if point.speedup.value is not None]
+
+
+def _speedup_limits(curves: Sequence[KCurve]) -> tuple[float, float]:
+    """Return y limits that hold every point, 1.0, and intervals as far as they do not squash the curves."""
+    points = [(point.speedup, value) for curve in curves for point, value in _measured(curve)]
+    low, high = min([1.0, *(v for _, v in points)]), max([1.0, *(v for _, v in points)])
+    room = SHOWN_INTERVAL * max(high - low, 0.1)
+    lowest = min([low, *(f.low for f, _ in points if f.low is not None)])
+    highest = max([high, *(f.high for f, _ in points if f.high is not None)])
+    low, high = max(lowest, low - room), min(highest, high + room)
+    margin = 0.1 * max(high - low, 0.05)
+    return max(low - margin, 0.0), high + margin
+
+
+def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
+    points = _measured(curve)
+    xs = [point.k + style.shift if point.k else 0.0 for point, _ in points]
+    ys = [value for _, value in points]
+    place = {point.k: (x, y) for (point, _), x, y in zip(points, xs, ys, strict=True)}
+    open_range = [place[k] for k in sorted(place) if _within(k, curve.inflection.candidates)]
+    if len(open_range) > 1:
+        axes.plot(
+            *zip(*open_range, strict=True), color=style.colour, lw=13, alpha=0.2, solid_capstyle="round", zorder=2
+        )
+    axes.plot(xs, ys, color=style.colour, marker=style.marker, ls=style.line, **LINE)
+    for (point, _), x in zip(points, xs, strict=True):
+        if point.k:
+            _draw_interval(axes, x, point, style)
+    if curve.best_k:
+        axes.plot(*place[curve.best_k], **_BEST, color=style.colour)
+    if curve.inflection.k is not None:
+        _draw_inflection(axes, curve, place[curve.inflection.k][0], style)
+    failed = [point.k + style.shift for point in curve.points if point.speedup.value is None]
+    axes.plot(failed, [axes.get_ylim()[0]] * len(failed), color=style.colour, **_FAILED)
+
+
+def _draw_interval(axes: Axes, x: float, point: CurvePoint, style: Style) -> None:
+    low, high = point.speedup.low, point.speedup.high
+    if low is None or high is None:
+        return
+    bottom, top = axes.get_ylim()
+    shown = (max(low, bottom), min(high, top))
+    axes.plot([x, x], shown, color=style.colour, linewidth=1.6, alpha=0.85, zorder=3)
+    for end, cut, arrow in ((shown[0], low < bottom, "v"), (shown[1], high > top, "^")):
+        axes.plot(x, end, color=style.colour, marker=arrow if cut else "_", markersize=7, clip_on=False, zorder=3)
+
+
+def _draw_inflection(axes: Axes, curve: KCurve, x: float, style: Style) -> None:
+    """Draw the triangle just above the interval of the inflection point."""
+    from matplotlib.transforms import offset_copy
+
+    point = next(p for p in curve.points if p.k == curve.inflection.k)
+    end = min(point.speedup.high or point.speedup.value or 1.0, axes.get_ylim()[1])
+    above = offset_copy(axes.transData, axes.get_figure(root=True), y=11, units="points")
+    axes.plot(x, end, color=style.colour, transform=above, clip_on=False, **_BEND)
+
+
+def _within(k: int, candidates: Sequence[int]) -> bool:
+    return bool(candidates) and min(candidates) <= k <= max(candidates)
+
+
+def _speedup_words(curve: KCurve) -> str:
+    """Return the draft's line in the legend: its best K there and its inflection."""
+    best = next((value for point, value in _measured(curve) if point.k == curve.best_k), 1.0)
+    words = f"best K = {curve.best_k} ({best:.2f}x)" if curve.best_k else "no K is clearly faster"
+    bend = curve.inflection
+    left_open = f"{min(bend.candidates)}-{max(bend.candidates)}" if len(bend.candidates) > 1 else ""
+    if bend.k is None:
+        return f"{curve.draft_name}: {words}, inflection not resolved" + (f" ({left_open} open)" if left_open else "")
+    return f"{curve.draft_name}: {words}, inflection K = {bend.k}" + (f" ({left_open} open)" if left_open else "")
+
+
+def _speedup_symbols(curves: Sequence[KCurve]) -> list[tuple[dict[str, Any], str]]:
+    threshold = next((curve.inflection.threshold for curve in curves), 0.01)
+    symbols: list[tuple[dict[str, Any], str]] = [
+        (
+            {"marker": "|", "markersize": 15, "markeredgewidth": 1.8, "ls": "none"},
+            f"95 % interval, {_prompts(curves)} (arrow: goes on)",
+        ),
+        ({"ls": (0, (6, 3)), "linewidth": 1.6}, "no speculation (1.0)"),
+        ({**_BEST, "ls": "none"}, "best K: fastest, or the smallest that noise cannot tell from it"),
+        ({**_BEND, "ls": "none"}, f"inflection: the next token gains less than {threshold * 100:g} %"),
+        ({"lw": 11, "alpha": 0.3}, "inflection may lie anywhere here (noise)"),
+    ]
+    if any(point.speedup.value is None for curve in curves for point in curve.points):
+        symbols.append(({**_FAILED, "clip_on": True}, "this K failed"))
+    return symbols
+
+
+def _prompts(curves: Sequence[KCurve]) -> str:
+    """Return over how many prompts the intervals are: "24 prompts", or "12-24 prompts" where panels differ."""
+    counts = [point.speedup.n for curve in curves for point, _ in _measured(curve) if point.k]
+    if not counts:
+        return "no prompts"
+    low, high = min(counts), max(counts)
+    return f"{low} prompts" if low == high else f"{low}-{high} prompts"
