@@ -8,7 +8,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -55,10 +55,8 @@ class SpeculativeConfig(BaseModel):
     max_model_len: int | None = Field(None, ge=1)
     quantization: str | None = None
     revision: str | None = None
-    rejection_sample_method: str | None = None
-    draft_sample_method: str | None = None
-    synthetic_acceptance_rates: list[float] | None = None
-    synthetic_acceptance_length: float | None = None
+    rejection_sample_method: Literal["standard", "block"] | None = None
+    draft_sample_method: Literal["greedy", "probabilistic"] | None = None
     use_heterogeneous_vocab: bool | None = None
     parallel_drafting: bool | None = None
     disable_padded_drafter_batch: bool | None = None
@@ -105,6 +103,7 @@ class Arguments:
     max_num_seqs: int | None
     gpu_memory_utilization: float | None
     profile: str | None
+    prefix_caching: bool
     log_stats: bool
 
 
@@ -122,7 +121,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--config", help="YAML file of flags; the command line wins")
     parser.add_argument("--sim-profile", help="profile of the simulation: a YAML file or a preset's name")
     for name in _IGNORED_VALUES:
-        parser.add_argument(f"--{name}")
+        parser.add_argument(f"--{name}", nargs="*")
     for name in _SWITCHES:
         parser.add_argument(f"--{name}", action=argparse.BooleanOptionalAction)
     return parser
@@ -147,6 +146,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         max_num_seqs=options.max_num_seqs,
         gpu_memory_utilization=options.gpu_memory_utilization,
         profile=options.sim_profile,
+        prefix_caching=options.enable_prefix_caching is not False,
         log_stats=not options.disable_log_stats,
     )
 

@@ -33,10 +33,14 @@ _OUT_OF_MEMORY = (
 
 @dataclass(frozen=True)
 class Limits:
-    """max_num_seqs: requests in a batch.  kv_tokens: context tokens that the KV cache holds."""
+    """max_num_seqs: requests in a batch.  kv_tokens: context tokens that the KV cache holds.
+
+    prefix_caching: whether a prompt seen before, with the same salt, needs no prefill.
+    """
 
     max_num_seqs: int
     kv_tokens: int
+    prefix_caching: bool = True
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class Batch:
     def _prefill_s(self, work: Work) -> float:
         prefix = (work.job.cache_salt, work.job.prompt)
         hit = prefix in self._cached
-        if not hit and len(self._cached) < _MAX_CACHED_PREFIXES:
+        if self._limits.prefix_caching and len(self._cached) < _MAX_CACHED_PREFIXES:
             self._cached.add(prefix)
         return model.prefill_s(self._profile, work.position if hit else work.context_tokens)
 
@@ -209,6 +213,7 @@ class Batch:
     def _update_gauges(self) -> None:
         self._counters.running = len(self._running) + len(self._prefilling)
         self._counters.waiting = len(self._waiting)
+        self._counters.kv_usage = self._kv_tokens() / self._limits.kv_tokens
 
     def _spring(self, fault: Fault) -> None:
         if fault.kind == "hang":

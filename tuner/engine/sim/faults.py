@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
+import time
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -69,11 +71,20 @@ def faults_of(profile: Profile, speculation: Speculation | None, life: str) -> F
 
 def die(fault: Fault, message: str | None = None) -> NoReturn:
     """End the process as the fault says, with the cause and then vLLM's less helpful last words in the log."""
-    log.error("EngineCore encountered a fatal error.")
-    log.error("Traceback (most recent call last):")
-    log.error("%s", message or fault.message)
-    log.error("EngineCore failed. See root cause above.")
-    logging.shutdown()
+    for line in (
+        "EngineCore encountered a fatal error.",
+        "Traceback (most recent call last):",
+        *(message or fault.message).splitlines(),
+    ):
+        _engine_core_says(line)
+    log.error("RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}")
+    sys.stdout.flush()
     if fault.exit_code < 0:
         os.kill(os.getpid(), -fault.exit_code)
     os._exit(fault.exit_code % 256)
+
+
+def _engine_core_says(line: str) -> None:
+    # A real engine core is a process of its own and has its own prefix.
+    stamp = time.strftime("%m-%d %H:%M:%S")
+    sys.stdout.write(f"(EngineCore pid={os.getpid()}) ERROR {stamp} [core.py:1] {line}\n")

@@ -26,13 +26,14 @@ _EVENT_STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 
 @dataclass(frozen=True)
 class Identity:
-    """What the server says about itself.  api_key: "" for no guard."""
+    """What the server says about itself.  api_key: "" for no guard.  log_stats: False hides all vllm: metrics."""
 
     served_name: str
     model: str
     version: str
     max_model_len: int
     api_key: str
+    log_stats: bool = True
 
 
 class Server:
@@ -87,7 +88,8 @@ class Server:
         return web.json_response({"version": self._identity.version})
 
     async def _metrics(self, _request: web.Request) -> web.Response:
-        body = metrics_text(self._counters, self._identity.served_name)
+        who = self._identity
+        body = metrics_text(self._counters, who.served_name) if who.log_stats else b""
         return web.Response(body=body, headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
 
     async def _models(self, _request: web.Request) -> web.Response:
@@ -115,7 +117,13 @@ class Server:
         self._meet_faults_before(number)
         encoder = Encoder(shape, who.served_name, asked.job.prompt, asked.token_ids)
         queue: asyncio.Queue[tuple[Sequence[int], str | None]] = asyncio.Queue()
-        work = self._workshop.make(asked.job, lambda tokens, reason: queue.put_nowait((tokens, reason)))
+        lossy = self._faults.of_request("lossy", number)
+        work = self._workshop.make(
+            asked.job,
+            lambda tokens, reason: queue.put_nowait((tokens, reason)),
+            differs_from=lossy.at_token if lossy else None,
+            degenerate=self._faults.of_request("degenerate_text", number) is not None,
+        )
         work.trap = self._trap(number)
         self._batch.submit(work)
         try:

@@ -19,10 +19,6 @@ _BANNER = r"""
 """
 
 
-class StartRefused(Exception):
-    """The engine cannot start like this, as vLLM would say it."""
-
-
 @dataclass(frozen=True)
 class EnginePlan:
     """An engine that can start.  kv_tokens: context tokens that its KV cache holds."""
@@ -38,7 +34,7 @@ class EnginePlan:
 def plan_engine(arguments: Arguments, profile: Profile, speculation: Speculation | None) -> EnginePlan:
     """Work out the engine that flags and profile ask for.
 
-    Raises StartRefused if its KV cache cannot hold one request; EngineNotFound if the profile lacks its models.
+    Raises ValueError if its KV cache cannot hold one request; EngineNotFound if the profile lacks its models.
     """
     target_model(profile, arguments.model)
     max_model_len = arguments.max_model_len or profile.max_model_len
@@ -46,8 +42,8 @@ def plan_engine(arguments: Arguments, profile: Profile, speculation: Speculation
     max_model_len = min(max_model_len, draft_len or max_model_len)
     kv_tokens = _kv_tokens(profile, arguments.gpu_memory_utilization, speculation)
     if kv_tokens < max_model_len:
-        raise StartRefused(
-            f"ValueError: To serve at least one request with the models's max seq len ({max_model_len}), "
+        raise ValueError(
+            f"To serve at least one request with the models's max seq len ({max_model_len}), "
             f"more KV cache is needed than the available {max(0, kv_tokens)} tokens. "
             "Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tuner.engine.sim import model
 from tuner.engine.sim.answers import Answer, greedy_answer, sampled_answer
@@ -93,30 +93,31 @@ class Workshop:
     profile: Profile
     target: str
     speculation: Speculation | None
-    lossy: bool = False
-    degenerate: bool = False
     repeat_factor: Callable[[str], float] = field(default=lambda _salt: 1.0)
 
-    def make(self, job: Job, deliver: Deliver) -> Work:
-        """Return the work that a job is, not yet begun."""
-        answer = self._answer(job)
+    def make(self, job: Job, deliver: Deliver, differs_from: int | None = None, degenerate: bool = False) -> Work:
+        """Return the work that a job is, not yet begun.
+
+        differs_from: position from which the answer is another one than it should be (None: nowhere).
+        degenerate: the answer repeats its first token.
+        """
+        answer = self._answer(job, "honest")
+        if differs_from is not None:
+            wrong = self._answer(job, "lossy").token_ids
+            answer = replace(answer, token_ids=(answer.token_ids[:differs_from] + wrong[differs_from:]))
+        if degenerate:
+            answer = replace(answer, token_ids=answer.token_ids[:1] * len(answer.token_ids))
         conditional, covered, draws, covers = self._proposals(job, len(answer.token_ids))
         slowdown = self.repeat_factor(job.cache_salt)
         return Work(job, answer, conditional, covered, draws, covers, slowdown, deliver)
 
-    def _answer(self, job: Job) -> Answer:
-        key: list[object] = [self.profile.seed, self.target, job.prompt]
-        if self.lossy:
-            key.append("lossy")
+    def _answer(self, job: Job, version: str) -> Answer:
+        key: list[object] = [self.profile.seed, self.target, job.prompt, version]
         lengths = self.profile.answers
         if job.temperature == 0.0:
-            answer = greedy_answer(lengths, key, job.max_tokens, job.ignore_eos)
-        else:
-            draw = [*key, *self._sample_key(job)]
-            answer = sampled_answer(lengths, key, job.max_tokens, job.ignore_eos, job.temperature, draw)
-        if self.degenerate:
-            return Answer((answer.token_ids[0],) * len(answer.token_ids), answer.finish_reason)
-        return answer
+            return greedy_answer(lengths, key, job.max_tokens, job.ignore_eos)
+        draw = [*key, *self._sample_key(job)]
+        return sampled_answer(lengths, key, job.max_tokens, job.ignore_eos, job.temperature, draw)
 
     def _sample_key(self, job: Job) -> list[object]:
         # Speculation consumes random numbers of its own: sampled answers differ between candidates, as in vLLM.
