@@ -1,0 +1,195 @@
+"""The load client: a closed loop of streamed requests against an OpenAI-compatible server.
+
+While the load runs, bytes are only stored with their time of arrival; they are decoded afterwards, so that at high
+concurrency the client's own work does not become part of what it measures.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+
+from tuner.engine.stream import Fragment, StreamedAnswer, decode_stream, error_text
+from tuner.records import Prompt, RequestSample, Sampling
+
+# Servers close idle connections (uvicorn after 5 s); we must do it first, or a request may meet a closing one.
+_KEEPALIVE_S = 2.0
+_NOT_SENT = "not sent: a request before it timed out"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where an engine answers. base_url has no path; served_name is the model name that it was started with."""
+
+    base_url: str
+    served_name: str
+    api_key: str = ""
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """Headers of every request to it."""
+        key = {"Authorization": f"Bearer {self.api_key}"} if self.api_key else {}
+        return {"Content-Type": "application/json", **key}
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request to send. index: its place in the repeat."""
+
+    index: int
+    prompt: Prompt
+    max_tokens: int
+    sampling: Sampling
+    ignore_eos: bool
+    cache_salt: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class _Exchange:
+    """One request's traffic. Times are seconds since the load began."""
+
+    sent_s: float
+    fragments: tuple[Fragment, ...] = ()
+    error: str | None = None
+    timed_out: bool = False
+
+
+def request_path(request: Request) -> str:
+    """Return the URL path that serves this kind of prompt."""
+    return "/v1/completions" if request.prompt.messages is None else "/v1/chat/completions"
+
+
+def request_body(served_name: str, request: Request) -> bytes:
+    """Return the JSON body. Every sampling parameter is sent: a server otherwise takes the model's own defaults."""
+    prompt = request.prompt
+    content = {"prompt": prompt.prompt} if prompt.messages is None else {"messages": list(prompt.messages)}
+    body = {
+        "model": served_name,
+        **content,
+        "max_tokens": request.max_tokens,
+        "temperature": request.sampling.temperature,
+        "top_p": request.sampling.top_p,
+        "top_k": request.sampling.top_k,
+        "seed": request.seed,
+        "ignore_eos": request.ignore_eos,
+        "cache_salt": request.cache_salt,
+        "return_token_ids": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    return json.dumps(body, default=dict, ensure_ascii=False).encode()
+
+
+async def run_requests(
+    endpoint: Endpoint,
+    requests: Sequence[Request],
+    concurrency: int,
+    timeout_s: float,
+    load_point: str,
+    repeat: int,
+    on_done: Callable[[int], None] = lambda done: None,
+) -> tuple[list[RequestSample], float]:
+    """Send all requests in order, `concurrency` at a time, and return their samples in order, and the wall time.
+
+    Times are seconds since the load began. on_done gets the number of finished requests. A request that fails is a
+    sample with an error. One without a complete answer after timeout_s ends the load: those not yet sent are samples
+    with an error too, because waiting for each in turn would take hours on an engine that hangs.
+    """
+    loop = _ClosedLoop(endpoint, requests, on_done)
+    wall_s = await loop.run(concurrency, timeout_s)
+    not_sent = _Exchange(sent_s=wall_s, error=_NOT_SENT)
+    samples = [
+        _sample(request, loop.exchanges.get(i, not_sent), endpoint.served_name, load_point, repeat)
+        for i, request in enumerate(requests)
+    ]
+    return samples, wall_s
+
+
+class _ClosedLoop:
+    """Sends the next request as soon as one of those in flight is done."""
+
+    def __init__(self, endpoint: Endpoint, requests: Sequence[Request], on_done: Callable[[int], None]) -> None:
+        self.exchanges: dict[int, _Exchange] = {}
+        self._endpoint = endpoint
+        self._on_done = on_done
+        # Bodies are built before the clock starts.
+        self._sendable = [
+            (f"{endpoint.base_url}{request_path(request)}", request_body(endpoint.served_name, request))
+            for request in requests
+        ]
+        self._stopped = False
+        self._began = 0.0
+
+    async def run(self, concurrency: int, timeout_s: float) -> float:
+        """Run to the end; return the wall time from the first request sent to the last answer, seconds."""
+        remaining = iter(range(len(self._sendable)))
+        async with aiohttp.ClientSession(
+            headers=self._endpoint.headers,
+            timeout=aiohttp.ClientTimeout(total=timeout_s),
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
+        ) as session:
+            self._began = time.perf_counter()
+            async with asyncio.TaskGroup() as group:
+                for _ in range(min(concurrency, len(self._sendable))):
+                    group.create_task(self._worker(session, remaining))
+            return self._now()
+
+    async def _worker(self, session: aiohttp.ClientSession, remaining: Iterator[int]) -> None:
+        for i in remaining:
+            if self._stopped:
+                return
+            url, body = self._sendable[i]
+            self.exchanges[i] = exchange = await self._exchange(session, url, body)
+            self._stopped |= exchange.timed_out
+            self._on_done(len(self.exchanges))
+
+    async def _exchange(self, session: aiohttp.ClientSession, url: str, body: bytes) -> _Exchange:
+        sent_s = self._now()
+        fragments: list[Fragment] = []
+        error, timed_out = None, False
+        try:
+            async with session.post(url, data=body) as response:
+                if response.status != 200:
+                    return _Exchange(sent_s, error=f"HTTP {response.status}: {error_text(await response.read())}")
+                async for data in response.content.iter_any():
+                    fragments.append((self._now(), data))
+        except TimeoutError:
+            waited_s = self._now() - sent_s
+            error, timed_out = f"timeout: no complete answer after {waited_s:.0f} s", True
+        except (aiohttp.ClientError, OSError) as lost:
+            error = f"{type(lost).__name__}: {lost}"
+        return _Exchange(sent_s, tuple(fragments), error, timed_out)
+
+    def _now(self) -> float:
+        return time.perf_counter() - self._began
+
+
+def _sample(request: Request, exchange: _Exchange, served_name: str, load_point: str, repeat: int) -> RequestSample:
+    answer = decode_stream(exchange.fragments) if exchange.fragments else StreamedAnswer(error="the answer is empty")
+    error = exchange.error or answer.error
+    if error is None and answer.model not in (None, served_name):
+        error = f"answered by model {answer.model} instead of {served_name}"
+    return RequestSample(
+        load_point=load_point,
+        repeat=repeat,
+        index=request.index,
+        prompt_id=request.prompt.id,
+        category=request.prompt.category,
+        sent_s=exchange.sent_s,
+        first_token_s=answer.first_token_s if error is None else None,
+        last_token_s=answer.last_token_s if error is None else None,
+        prompt_tokens=answer.prompt_tokens,
+        completion_tokens=answer.completion_tokens,
+        finish_reason=answer.finish_reason,
+        text=answer.text,
+        token_ids=answer.token_ids,
+        chunk_tokens=answer.chunk_tokens,
+        chunk_times_s=answer.chunk_times_s,
+        error=error,
+    )

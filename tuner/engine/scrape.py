@@ -1,0 +1,55 @@
+"""Read an engine's /metrics over HTTP, once it is idle."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import aiohttp
+
+from tuner.engine.client import Endpoint
+from tuner.engine.counters import CounterTotals, parse_metrics
+from tuner.errors import EngineStuck, MeasurementInvalid
+
+_POLL_S = 0.05
+_READ_TIMEOUT_S = 10.0
+
+
+async def idle_totals(endpoint: Endpoint, timeout_s: float = 60.0) -> CounterTotals:
+    """Wait until no request is in the engine, then return its counters' totals.
+
+    An engine writes its gauges and its counters in one go after each step, so counters read while the gauges say
+    "idle" are complete. Raises EngineStuck if it does not become idle within timeout_s, MeasurementInvalid if it has
+    no readable /metrics.
+    """
+    deadline = time.monotonic() + timeout_s
+    timeout = aiohttp.ClientTimeout(total=_READ_TIMEOUT_S)
+    async with aiohttp.ClientSession(headers=endpoint.headers, timeout=timeout) as session:
+        while True:
+            state = await _read(session, endpoint)
+            if isinstance(state, CounterTotals) and state.idle:
+                return state
+            if time.monotonic() > deadline:
+                raise EngineStuck(
+                    f"The engine did not become idle within {timeout_s:.0f} s after its last request: {_words(state)}.",
+                    "Look at the end of its log.",
+                )
+            await asyncio.sleep(_POLL_S)
+
+
+async def _read(session: aiohttp.ClientSession, endpoint: Endpoint) -> CounterTotals | str:
+    """Return the totals, or why there are none at this moment."""
+    try:
+        async with session.get(f"{endpoint.base_url}/metrics") as response:
+            if response.status != 200:
+                raise MeasurementInvalid(
+                    f"The engine answers /metrics with HTTP {response.status}.",
+                    "Without counters nothing can be checked: look at the engine's log.",
+                )
+            return parse_metrics(await response.text())
+    except (aiohttp.ClientError, OSError, TimeoutError) as lost:
+        return f"/metrics does not answer ({type(lost).__name__})"
+
+
+def _words(state: CounterTotals | str) -> str:
+    return state if isinstance(state, str) else f"{state.running} requests running, {state.waiting} waiting"
