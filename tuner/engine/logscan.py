@@ -86,9 +86,10 @@ def first_cause(log: str) -> str:
     exceptions = list(_exceptions(lines))
     real = [e for e in exceptions if not _WRAPPERS.search(e.text)]
     fatal = [line for line in lines if line.level in ("", "ERROR", "CRITICAL") and _FATAL.search(line.text)]
-    errors = [line for line in lines if line.level in ("ERROR", "CRITICAL") and _says_something(line.text)]
+    said = [line for line in lines if line.level in ("ERROR", "CRITICAL") and _says_something(line.text)]
+    errors = [line for line in said if not _WRAPPERS.search(line.text)]
     of_children = [e for e in real if e.source and not e.source.startswith(_ORDINARY_SOURCE)]
-    for found in (of_children, real, fatal, errors, exceptions):
+    for found in (of_children, real, fatal, errors, exceptions, said):
         if found:
             return found[0].text.strip()[:MAX_CAUSE]
     return ""
@@ -126,7 +127,7 @@ def _parse_line(line: str) -> _Line:
 
 
 def _says_something(text: str) -> bool:
-    return bool(text.strip()) and not text.startswith(" ") and _TRACEBACK not in text and not _WRAPPERS.search(text)
+    return bool(text.strip()) and not text.startswith(" ") and _TRACEBACK not in text
 
 
 def _exceptions(lines: list[_Line]) -> Iterator[_Line]:

@@ -31,7 +31,8 @@ def ignore_term() -> None:
 
 
 def daemon() -> None:
-    """Fork a grandchild in a session of its own whose parent ends at once, as daemons do."""
+    """Fork a grandchild in a session of its own whose parent ends at once, as daemons do; return when it runs."""
+    hear, tell = os.pipe()
     child = os.fork()
     if child == 0:
         os.setsid()
@@ -39,9 +40,13 @@ def daemon() -> None:
             os._exit(0)
         ignore_term()
         note_pid()
+        os.close(tell)
         time.sleep(600)
         os._exit(0)
     os.waitpid(child, 0)
+    os.close(tell)
+    os.read(hear, 1)
+    os.close(hear)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -59,6 +64,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 def end_later() -> None:
     time.sleep(options.get("exit_after_s", 0))
+    # With its time, so that a test can tell how long the end went unnoticed, however slow the start was.
+    print(f"ending at {time.time()}", flush=True)
     os._exit(options["exit_code"])
 
 
