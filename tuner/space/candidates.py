@@ -10,6 +10,7 @@ from tuner.space.checks import GPU_COUNTS
 from tuner.space.engine_flags import engine_arg_unavailable
 from tuner.space.methods import unavailable
 from tuner.space.search_space import DraftSpec, SearchSpace
+from tuner.space.versions import version_row
 
 
 def candidates(space: SearchSpace) -> tuple[Candidate, ...]:
@@ -51,6 +52,7 @@ def unavailable_reason(candidate: Candidate, version: str, build: str) -> str | 
     version: of vLLM.  build: "cpu", "cuda" or "sim".  Such a candidate is left out; it is not a failed trial.
     Raises EngineNotFound for a release before 0.8.5.
     """
+    version_row(version)
     if reason := engine_arg_unavailable(candidate.engine_args, version):
         return reason
     return unavailable(candidate.speculation, version, build) if candidate.speculation else None

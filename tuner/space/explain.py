@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
@@ -97,11 +98,18 @@ def _problem(detail: Any) -> str:
         return f"must not be empty{value}"
     if detail["type"] == "too_short":
         return "is empty"
-    return str(detail["msg"]).replace("Input should be", "must be").replace("dictionary", "mapping") + value
+    words = re.sub(r" or instance of \w+", "", str(detail["msg"]).replace("Input should be", "must be"))
+    return (
+        words.replace("a valid dictionary", "a mapping")
+        .replace("a valid boolean", "true or false")
+        .replace("a valid integer", "an integer")
+        .replace("a valid", "a")
+        + value
+    )
 
 
 def _shown(value: object) -> str:
-    text = {True: "true", False: "false"}[value] if isinstance(value, bool) else repr(value)
+    text = "empty" if value is None else str(value).lower() if isinstance(value, bool) else repr(value)
     return text if len(text) < 60 else text[:57] + "..."
 
 
@@ -117,18 +125,26 @@ def _known(loc: Loc) -> tuple[str, ...]:
 def _misplaced(yaml: YamlText, loc: Loc) -> SpaceError | None:
     """Return the error for a key that is right elsewhere in the file."""
     key = str(loc[-1]).lstrip("-").replace("-", "_")
-    homes = [".".join(part) for part, model in PARTS.items() if part and key in model.model_fields]
-    if any(key in method.options for method in METHODS.values()):
-        homes = ["drafts[].options"]
-    if key in known_engine_args():
-        homes = ["engine_args (or choices, to try several values)"]
-    if key in PARTS[()].model_fields and loc[:-1]:
-        homes = ["the top of the file"]
-    if not homes:
+    home = _home(key, loc)
+    if home is None:
         return None
-    here = path_text(loc[:-1]) if loc[:-1] else "the top of the file"
-    message = f"unknown key {loc[-1]!r} in {here}; the nearest known key is {key!r} under {' or '.join(homes)}."
+    here = f"in {path_text(loc[:-1])}" if loc[:-1] else "at the top of the file"
+    message = f"unknown key {loc[-1]!r} {here}; the nearest known key is {key!r} {home}."
     return yaml.error(loc, message, f"Move it there. Known keys here: {', '.join(sorted(_known(loc)))}.")
+
+
+def _home(key: str, loc: Loc) -> str | None:
+    is_option = any(key in method.options for method in METHODS.values())
+    if loc[0] == "drafts" and is_option:
+        return "in that draft's options"
+    if key in PARTS[()].model_fields and loc[:-1]:
+        return "at the top of the file"
+    if key in known_engine_args():
+        return "in engine_args (or in choices, to try several values)"
+    if is_option:
+        return "in the options of a draft"
+    homes = [".".join(part) for part, model in PARTS.items() if part and key in model.model_fields]
+    return f"in {' or '.join(homes)}" if homes else None
 
 
 _EXAMPLES = {

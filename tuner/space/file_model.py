@@ -41,21 +41,27 @@ def _k_range(value: dict[str, object]) -> list[int]:
     unknown = sorted(set(value) - {"min", "max", "step"})
     if unknown or not {"min", "max"} <= set(value):
         raise _wrong(f"must be a list like [1, 3, 5] or {{min: 1, max: 8}} (step: if not 1), not {value}")
-    low, high, step = (_check_k(value.get(name, 1)) for name in ("min", "max", "step"))
+    low, high, step = (_check_k(value.get(name, 1), name) for name in ("min", "max", "step"))
     if low > high:
         raise _wrong(f"min {low} is above max {high}")
     return list(range(low, high + 1, step))
 
 
-def _check_k(k: object) -> int:
+def _check_k(k: object, what: str = "") -> int:
+    prefix = f"({what}) " if what else ""
     if isinstance(k, bool) or not isinstance(k, int):
-        raise _wrong(f"must hold whole numbers, not {k!r}")
+        raise _wrong(f"{prefix}must be a whole number, not {k!r}")
     if k < 1:
-        also = "; the baseline (K = 0) is always measured and is not listed" if k == 0 else ""
-        raise _wrong(f"K must be 1 or more, not {k}{also}")
+        also = "; the baseline (K = 0) is always measured and is not listed" if k == 0 and what != "step" else ""
+        raise _wrong(f"{prefix}must be 1 or more, not {k}{also}")
     if k > MAX_K:
-        raise _wrong(f"K must be at most {MAX_K}, not {k}")
+        raise _wrong(f"{prefix}must be at most {MAX_K}, not {k}")
     return k
+
+
+def _filled(value: object) -> object:
+    """A section whose entries are all commented out is null to YAML, and means that nothing is set."""
+    return {} if value is None else value
 
 
 def _listed(value: object) -> object:
@@ -74,7 +80,7 @@ def _env_value(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, str):
-        raise _wrong(f'must be text; write {str(value).lower()} in quotes, as the engine is to see it: "..."')
+        raise _wrong("must be text; put it in quotes, as the engine is to see it")
     if "\0" in value:
         raise _wrong("holds a NUL character")
     return value
@@ -103,6 +109,7 @@ Seconds = Annotated[float, Field(gt=0)]
 Temperatures = Annotated[list[Annotated[float, Field(ge=0, le=10)]], BeforeValidator(_listed), AfterValidator(_several)]
 Counts = Annotated[list[Count], BeforeValidator(_listed), AfterValidator(_several)]
 EvalSets = Annotated[list[Text], BeforeValidator(_listed), AfterValidator(_several)]
+Section = BeforeValidator(_filled)
 Choices = Annotated[list[Json], AfterValidator(_several)]
 
 
@@ -116,7 +123,7 @@ class DraftPart(_Part):
     name: Text | None = None
     method: Text
     model: Text | None = None
-    options: dict[str, Json] = {}
+    options: Annotated[dict[str, Json], Section] = {}
     k: Ks | None = None
 
 
@@ -167,16 +174,16 @@ class SpaceFile(_Part):
 
     description: str = ""
     target: Text | None = None
-    engine_args: dict[str, Json] = {}
-    unchecked_engine_args: dict[str, Json] = {}
-    choices: dict[str, Choices] = {}
-    env: Annotated[dict[str, EnvText], AfterValidator(_env)] = {}
+    engine_args: Annotated[dict[str, Json], Section] = {}
+    unchecked_engine_args: Annotated[dict[str, Json], Section] = {}
+    choices: Annotated[dict[str, Choices], Section] = {}
+    env: Annotated[dict[str, EnvText], AfterValidator(_env), Section] = {}
     k: Ks | None = None
-    drafts: list[DraftPart] = []
+    drafts: Annotated[list[DraftPart], BeforeValidator(lambda value: [] if value is None else value)] = []
     load_points: Annotated[list[LoadPart], Field(min_length=1)]
-    protocol: ProtocolPart = ProtocolPart()
-    objective: ObjectivePart = ObjectivePart()
-    limits: LimitsPart = LimitsPart()
+    protocol: Annotated[ProtocolPart, Section] = ProtocolPart()
+    objective: Annotated[ObjectivePart, Section] = ObjectivePart()
+    limits: Annotated[LimitsPart, Section] = LimitsPart()
 
 
 PARTS: dict[tuple[str, ...], type[BaseModel]] = {

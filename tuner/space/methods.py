@@ -55,7 +55,10 @@ def _synthetic(options: Mapping[str, Json], ks: Sequence[int]) -> tuple[str, str
     if options.get("rejection_sample_method") != "synthetic":
         return (given[0], "needs rejection_sample_method: synthetic") if given else None
     if len(given) != 1:
-        return "rejection_sample_method", "synthetic needs exactly one of synthetic_acceptance_rates and ..._length"
+        return (
+            "rejection_sample_method",
+            "synthetic needs either synthetic_acceptance_rates or synthetic_acceptance_length",
+        )
     rates, length = options.get("synthetic_acceptance_rates"), options.get("synthetic_acceptance_length")
     if isinstance(rates, list) and any(len(rates) != k for k in ks):
         return "synthetic_acceptance_rates", f"has {len(rates)} entries, and must have K; K is {list(ks)}"

@@ -138,7 +138,7 @@ class _Walk:
 
     def key(self, node: yaml.Node) -> str:
         if isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}str":
-            return str(node.value)
+            return str(self.scalar(node))
         shown = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
         raise self.refuse(node, f"{shown!r} is no text and cannot be a key.", "Use a name, in quotes if need be.")
 
@@ -158,8 +158,13 @@ def _finite(text: str) -> float:
     return number
 
 
+def _joined(text: str) -> str:
+    """JSON writes 😀 as two escapes, which YAML reads as two halves that no file can hold."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16")
+
+
 _SCALARS: Mapping[str, Callable[[str], Json]] = {
-    "str": str,
+    "str": _joined,
     "null": lambda _: None,
     "bool": lambda text: {"true": True, "false": False}[text.lower()],
     "int": int,
