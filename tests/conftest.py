@@ -154,13 +154,16 @@ def build_trial(
     return Trial(record, () if failure else tuple(samples))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_trial() -> Callable[..., Trial]:
-    """`make_trial(k=4, tpot=0.01, ...)` -> Trial; see build_trial for every keyword."""
+    """`make_trial(k=4, tpot=0.01, ...)` -> Trial; see build_trial for every keyword.
+
+    Session scope: the builder has no state, and hypothesis tests may use it.
+    """
     return build_trial
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_candidate() -> Callable[..., Candidate]:
     """`make_candidate(4, "good", "draft_model", {"gpu_memory_utilization": 0.9})` -> Candidate."""
     return candidate

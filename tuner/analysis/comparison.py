@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tuner.analysis.paired import life_note, widened
+from tuner.analysis.paired import allowance, life_note, widened
 from tuner.analysis.statistics import Column, Estimate, exp, log_ratios, mean_estimate, ratio_figure
 from tuner.records import Figure, LoadFigures, LoadPoint, TrialFigures
 
@@ -48,7 +48,7 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
         figures = load_figures(trial, load)
         return {p: math.log(s) for p, s in figures.speedup_by_prompt.items()} if figures else {}
 
-    return widened(weighted_estimate(loads, logs), log_drift(trial, loads))
+    return widened(weighted_estimate(loads, logs), allowance(log_drift(trial, loads)))
 
 
 def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
@@ -66,8 +66,7 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
     drifts = [log_drift(trial, loads) for trial in (first, second)]
     known = [abs(drift) for drift in drifts if drift is not None]
     same = (first.device_key, first.candidate.args_key) == (second.device_key, second.candidate.args_key)
-    allowance = (max(known) if same else sum(known)) if known else None
-    return widened(weighted_estimate(loads, differences), allowance)
+    return widened(weighted_estimate(loads, differences), max(known, default=0.0) if same else sum(known))
 
 
 def against(trial: TrialFigures, own: TrialFigures, reference: TrialFigures) -> TrialFigures:
@@ -104,3 +103,17 @@ def objective_speedup(figs: TrialFigures, temperature: float, loads: Sequence[Lo
     if estimate is None:
         return ratio_figure(None, OBJECTIVE, note=f"not every load point at temperature {temperature:g} has a speedup")
     return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points)))
+
+
+def objective_tpot(figs: TrialFigures, temperature: float) -> float | None:
+    """Return the weighted geometric mean of TPOT over the load points of one temperature, seconds.
+
+    None where a load point has none.
+    """
+    loads = [figures for figures in figs.loads if figures.load_point.sampling.temperature == temperature]
+    values = [figures.figures["tpot_s"].value for figures in loads]
+    weights = [figures.load_point.weight for figures in loads]
+    if not loads or any(value is None for value in values):
+        return None
+    logs = [weight * math.log(value) for weight, value in zip(weights, values, strict=True) if value is not None]
+    return math.exp(sum(logs) / sum(weights))

@@ -28,8 +28,8 @@ def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = No
     """Return every figure of `trial`, with speedups against `baseline`.
 
     again: the same baseline measured later. Speedups are then against the mean of the two lives, and every interval
-    is widened by the whole difference between them. With `baseline` None (the trial is a baseline) there are no
-    speedups, and the drift is that between `trial` and `again`.
+    is widened by the difference between them (see paired.allowance).
+    With `baseline` None (the trial is a baseline) there are no speedups; the drift is that of `trial` to `again`.
     """
     record = trial.record
     loads = []

@@ -1,13 +1,14 @@
 """A trial against its baseline at one load point, paired by prompt.
 
 `speedup_*` are baseline / candidate (above 1: the candidate is better); `*_ratio` are candidate / baseline.
-With two lives of the baseline, ratios are against their geometric mean and every interval is widened by the whole
-difference between them in the same metric: an effect that is no larger than the drift cannot exclude 1.
+With two lives of the baseline, ratios are against their geometric mean and every interval is widened by the drift
+between them in the same metric: an effect that is no larger than the drift, over either life, cannot exclude 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tuner.analysis.life import LATENCIES, LoadView
 from tuner.analysis.statistics import (
@@ -59,11 +60,18 @@ def drift_figure(lives: Sequence[LoadView]) -> Figure | None:
     return None if drift is None else ratio_figure(drift, DRIFT)
 
 
-def widened(estimate: Estimate | None, drift: float | None) -> Estimate | None:
-    """Return `estimate` with the size of the log drift as its allowance."""
-    if estimate is None or drift is None:
-        return estimate
-    return Estimate(estimate.mean, estimate.se, estimate.df, estimate.n, abs(drift))
+def allowance(drift: float | None) -> float:
+    """Return the half-width that a log drift adds to a log speedup; 0 where the drift is not known.
+
+    Half of it leads from the mean of the two lives to the less favourable one, and from there the effect has to
+    exceed the drift as a whole: the candidate's single life may have been as lucky as the lives differ.
+    """
+    return 1.5 * abs(drift) if drift is not None else 0.0
+
+
+def widened(estimate: Estimate | None, by: float) -> Estimate | None:
+    """Return `estimate` with an allowance."""
+    return None if estimate is None else replace(estimate, allowance=by)
 
 
 def life_note(drift: float | None) -> str:
@@ -82,7 +90,8 @@ def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
     drift = drift_estimate(lives, name)
     lost = len(set(base) | set(own)) - len(ratios)
     note = life_note(drift.mean if drift else None) + (f"; {lost} prompts could not be paired" if lost else "")
-    return ratio_figure(widened(mean_estimate([Column(ratios)]), drift.mean if drift else None), PAIRED, note=note)
+    estimate = widened(mean_estimate([Column(ratios)]), allowance(drift.mean if drift else None))
+    return ratio_figure(estimate, PAIRED, note=note)
 
 
 def _lengths_differ() -> Figure:

@@ -35,8 +35,8 @@ class Estimate:
     """A mean and what its interval needs.
 
     se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct observations.
-    allowance: half-width for what the observations cannot show (drift between engine lives), added in full: two
-    lives are too few to estimate a variance from, so the difference seen between them is taken as its bound.
+    allowance: half-width for what the observations cannot show (drift between engine lives), added as it
+    is: two lives are too few to estimate a variance from, so the difference seen between them stands for it.
     """
 
     mean: float

@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.analysis.comparison import advantage, against, log_drift, objective_speedup, speedup_estimate
+from tuner.analysis.metrics import trial_figures
+from tuner.records import LoadPoint, Trial
+
+C1, C8, CODE = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33), LoadPoint("code", 1, 33)
+Make = Callable[..., Trial]
+speeds = st.fixed_dictionaries({load: st.floats(0.2, 5) for load in (C1, C8, CODE)})
+
+
+def test_objective_by_hand(make_trial: Make) -> None:
+    loads = (replace(C1, weight=3.0), C8)
+    base = make_trial(loads=loads, tpot=0.02)
+    fast = make_trial(1, k=2, loads=loads, tpot=lambda load, _i, _r: 0.005 if load.concurrency == 1 else 0.02)
+    figure = objective_speedup(trial_figures(fast, base), 0.0)
+    assert figure.value == pytest.approx(4**0.75)
+    assert figure.n == 6
+
+
+def test_objective_counts_a_prompt_once_per_eval_set(make_trial: Make) -> None:
+    loads = (C1, C8, CODE)
+    trial = trial_figures(make_trial(1, k=2, loads=loads), make_trial(loads=loads))
+    assert objective_speedup(trial, 0.0).n == 12
+
+
+def test_objective_of_a_baseline_is_one(make_trial: Make) -> None:
+    assert objective_speedup(trial_figures(make_trial(), None), 0.0).value == 1.0
+
+
+def test_objective_without_a_baseline_is_undefined(make_trial: Make) -> None:
+    figure = objective_speedup(trial_figures(make_trial(1, k=2), None), 0.0)
+    assert figure.value is None
+    assert "not every load point" in figure.note
+
+
+@given(speeds, st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
+def test_objective_is_the_weighted_mean_of_the_load_points(
+    make_trial: Make, speeds: dict[LoadPoint, float], weights: list[float]
+) -> None:
+    loads = tuple(replace(load, weight=weight) for load, weight in zip(speeds, weights, strict=True))
+    by_key = {load.key: speed for load, speed in speeds.items()}
+    base = make_trial(loads=loads, prompts=3, repeats=1, tpot=lambda _l, i, _r: 0.02 + 0.01 * i)
+    fast = make_trial(
+        1, k=2, loads=loads, prompts=3, repeats=1, tpot=lambda load, i, _r: (0.02 + 0.01 * i) / by_key[load.key]
+    )
+    trial = trial_figures(fast, base)
+    each = [math.log(load.figures["speedup_tpot"].value or 0) for load in trial.loads]
+    expected = sum(w * log for w, log in zip(weights, each, strict=True)) / sum(weights)
+    assert math.log(objective_speedup(trial, 0.0).value or 0) == pytest.approx(expected, abs=1e-9)
+
+
+def test_drift_of_an_objective_is_signed(make_trial: Make) -> None:
+    """+10 % at one load point and -9.1 % at the other leave the mean where it was."""
+    loads = (C1, C8)
+    base = make_trial(loads=loads, tpot=0.02)
+    again = make_trial(9, loads=loads, tpot=lambda load, _i, _r: 0.022 if load.concurrency == 1 else 0.02 / 1.1)
+    fast = trial_figures(make_trial(1, k=2, loads=loads, tpot=0.01), base, again)
+    assert log_drift(fast, [C1]) == pytest.approx(math.log(1.1))
+    assert log_drift(fast, loads) == pytest.approx(0.0, abs=1e-9)
+    one, both = speedup_estimate(fast, [C1]), speedup_estimate(fast, loads)
+    assert one is not None
+    assert both is not None
+    assert (one.allowance, both.allowance) == pytest.approx((1.5 * math.log(1.1), 0.0), abs=1e-9)
+    assert log_drift(trial_figures(make_trial(1, k=2, loads=loads), base), loads) is None
+
+
+def test_the_baseline_cancels_between_two_candidates(make_trial: Make) -> None:
+    def noisy(_load: LoadPoint, i: int, _r: int) -> float:
+        return 0.02 * (1 + i)
+
+    a = make_trial(1, k=2, tpot=lambda load, i, r: noisy(load, i, r) / 2)
+    b = make_trial(2, k=4, tpot=lambda load, i, r: noisy(load, i, r) / 3)
+    for base in (make_trial(tpot=0.02), make_trial(tpot=lambda _l, i, _r: 0.01 * (7 - i))):
+        lead = advantage(trial_figures(b, base), trial_figures(a, base), [C1])
+        assert lead is not None
+        assert (lead.mean, lead.se) == pytest.approx((math.log(1.5), 0.0), abs=1e-9)
+
+
+def test_drifts_of_two_devices_add_up(make_trial: Make) -> None:
+    def on(device: str, drift: float, number: int) -> tuple[Trial, Trial, Trial]:
+        again = make_trial(number + 2, tpot=0.02 * drift, device=device)
+        return make_trial(number + 1, k=2, tpot=0.01, device=device), make_trial(number, device=device), again
+
+    first, same = trial_figures(*on("a/0", 1.1, 0)), trial_figures(*on("a/0", 1.1, 3))
+    other = trial_figures(*on("b/0", 1.2, 6))
+    one, two = advantage(first, same, [C1]), advantage(first, other, [C1])
+    assert one is not None
+    assert two is not None
+    assert (one.allowance, two.allowance) == pytest.approx((math.log(1.1), math.log(1.1) + math.log(1.2)))
+
+
+def test_against_another_baseline_rescales_by_the_gain_of_the_arguments(make_trial: Make) -> None:
+    eager = {"enforce_eager": True}
+    reference, own = make_trial(tpot=0.02), make_trial(1, tpot=0.06, args=eager)
+    trial = trial_figures(make_trial(2, k=4, tpot=0.02, args=eager), own)
+    ranked = against(trial, trial_figures(own, None), trial_figures(reference, None))
+    assert list(ranked.loads[0].speedup_by_prompt.values()) == pytest.approx([1.0] * 6)
+    plain = against(trial_figures(own, None), trial_figures(own, None), trial_figures(reference, None))
+    assert list(plain.loads[0].speedup_by_prompt.values()) == pytest.approx([1 / 3] * 6)

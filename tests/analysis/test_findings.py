@@ -1,0 +1,347 @@
+"""Verdicts over whole runs, from trials to answers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tuner.analysis.comparison import objective_speedup
+from tuner.analysis.findings import findings
+from tuner.analysis.selection import per_sweep_confidence
+from tuner.errors import NothingMeasured
+from tuner.records import Answer, FailureKind, LoadPoint, Role, Sampling, Trial, Verdict
+
+C1, C8, C64 = (LoadPoint("chat", c, 33) for c in (1, 8, 64))
+Make = Callable[..., Trial]
+Speed = dict[int, float]  # by concurrency
+
+
+def run(
+    make: Make,
+    candidates: dict[int, Speed],
+    loads: tuple[LoadPoint, ...] = (C1, C8, C64),
+    noise: float = 0.01,
+    drift: float = 1.0,
+    prompts: int = 12,
+) -> list[Trial]:
+    """Return baseline, candidates by K with the true speedup at each concurrency, baseline again."""
+    rng = random.Random(5)
+
+    def tpot(speeds: Speed) -> Callable[[LoadPoint, int, int], float]:
+        return lambda load, i, _r: 0.02 * (1 + 0.1 * i) / speeds[load.concurrency] * (1 + rng.gauss(0, noise))
+
+    flat = {load.concurrency: 1.0 for load in loads}
+    trials = [make(0, tpot=tpot(flat), loads=loads, prompts=prompts)]
+    for k, speeds in candidates.items():
+        trials.append(make(len(trials), k=k, tpot=tpot(speeds), loads=loads, prompts=prompts))
+    later = dict.fromkeys(flat, 1 / drift)
+    again = make(len(trials), tpot=tpot(later), loads=loads, prompts=prompts, role=Role.BASELINE_AGAIN)
+    return [*trials, again]
+
+
+def only(trials: list[Trial], loads: tuple[LoadPoint, ...] = (C1, C8, C64)) -> Answer:
+    (answer,) = findings(trials, loads).answers
+    return answer
+
+
+def flat(speed: float) -> Speed:
+    return {1: speed, 8: speed, 64: speed}
+
+
+def test_speculate(make_trial: Make) -> None:
+    answer = only(run(make_trial, {2: flat(1.3), 4: flat(1.6), 6: flat(1.4)}))
+    assert answer.verdict is Verdict.SPECULATE
+    assert answer.best.k == 4
+    assert answer.runner_up is not None
+    assert answer.runner_up.k == 6
+    assert answer.objective.value == pytest.approx(1.6, rel=0.02)
+    assert [load.load_point for load in answer.loads] == [C1, C8, C64]
+    assert {curve.load_point for curve in answer.curves} == {C1, C8, C64}
+    assert "good K=4 runs at 1.6" in answer.why
+    assert answer.below is None
+
+
+def test_ties_go_to_the_smaller_k_and_are_said(make_trial: Make) -> None:
+    answer = only(run(make_trial, {3: flat(1.5), 5: flat(1.501)}, noise=0.03))
+    assert answer.best.k == 3
+    assert answer.runner_up is not None
+
+
+def test_speculate_below(make_trial: Make) -> None:
+    answer = only(run(make_trial, {2: {1: 1.4, 8: 1.2, 64: 0.6}, 4: {1: 1.8, 8: 1.3, 64: 0.4}}))
+    assert (answer.verdict, answer.below, answer.best.k) == (Verdict.SPECULATE_BELOW, 64, 4)
+    assert (answer.objective.low or 0) > 1
+    assert len(answer.loads) == 3
+    assert "Below concurrency 64" in answer.why
+    assert "At concurrency 64: good K=4 runs at 0.4" in answer.why
+
+
+def test_below_is_the_lowest_concurrency_at_which_it_does_not_pay(make_trial: Make) -> None:
+    answer = only(run(make_trial, {4: {1: 1.5, 8: 1.0, 64: 0.7}}))
+    assert (answer.verdict, answer.below) == (Verdict.SPECULATE_BELOW, 8)
+
+
+def test_a_candidate_that_pays_everywhere_beats_one_that_is_faster_over_all_and_slower_somewhere(
+    make_trial: Make,
+) -> None:
+    answer = only(run(make_trial, {2: {1: 1.2, 8: 1.2, 64: 1.1}, 6: {1: 2.5, 8: 2.0, 64: 0.9}}))
+    assert (answer.verdict, answer.best.k) == (Verdict.SPECULATE, 2)
+
+
+def test_do_not(make_trial: Make) -> None:
+    answer = only(run(make_trial, {2: flat(0.9), 4: flat(0.8)}))
+    assert (answer.verdict, answer.best.k) == (Verdict.DO_NOT, 0)
+    assert answer.objective.value == 1.0
+    assert answer.runner_up is not None
+    assert answer.runner_up.k == 2
+    assert answer.why.startswith("Every candidate is slower")
+
+
+def test_no_difference_is_inconclusive(make_trial: Make) -> None:
+    answer = only(run(make_trial, {2: flat(1.0), 4: flat(0.7)}, noise=0.03))
+    assert (answer.verdict, answer.best.k) == (Verdict.INCONCLUSIVE, 0)
+    assert "could have seen no less than" in answer.why
+
+
+def test_an_effect_within_the_drift_is_inconclusive(make_trial: Make) -> None:
+    certain = only(run(make_trial, {4: flat(1.06)}, noise=0.002))
+    assert certain.verdict is Verdict.SPECULATE
+    # Slower or faster at the end: 1.06 over the first life is no larger than a drift of 8 %.
+    for drift in (1.08, 1 / 1.08):
+        drifted = only(run(make_trial, {4: flat(1.06)}, noise=0.002, drift=drift))
+        assert drifted.verdict is Verdict.INCONCLUSIVE
+    assert "the baseline itself drifted by 8" in drifted.why
+
+
+def test_an_effect_larger_than_the_drift_is_called(make_trial: Make) -> None:
+    for drift in (1.08, 1 / 1.08):
+        assert only(run(make_trial, {4: flat(1.3)}, noise=0.002, drift=drift)).verdict is Verdict.SPECULATE
+
+
+def test_mixed_at_one_concurrency_is_for_the_reader_to_decide(make_trial: Make) -> None:
+    chat, code = LoadPoint("chat", 8, 33), LoadPoint("code", 8, 33)
+    rng = random.Random(1)
+
+    def tpot(k: int) -> Callable[[LoadPoint, int, int], float]:
+        speed = {"chat": 0.9, "code": 2.0} if k else {"chat": 1.0, "code": 1.0}
+        return lambda load, _i, _r: 0.02 / speed[load.eval_set] * (1 + rng.gauss(0, 0.01))
+
+    trials = [make_trial(k, k=k, tpot=tpot(k), loads=(chat, code)) for k in (0, 3)]
+    answer = only(trials, (chat, code))
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert "clearly slower at chat" in answer.why
+
+
+def test_each_temperature_has_its_own_answer(make_trial: Make) -> None:
+    warm = replace(C1, sampling=Sampling(temperature=0.7))
+
+    def tpot(load: LoadPoint, i: int, _r: int) -> float:
+        return (0.01 if load == C1 else 0.03) * (1 + 0.01 * i)
+
+    trials = [make_trial(loads=(C1, warm), tpot=0.02), make_trial(1, k=3, loads=(C1, warm), tpot=tpot)]
+    result = findings(trials, (C1, warm))
+    assert [(a.temperature, a.verdict) for a in result.answers] == [(0.0, Verdict.SPECULATE), (0.7, Verdict.DO_NOT)]
+    assert [load.load_point for load in result.answers[1].loads] == [warm]
+
+
+def test_weights_move_the_objective(make_trial: Make) -> None:
+    loads = (replace(C1, weight=3.0), C8)
+    trials = run(make_trial, {4: {1: 2.0, 8: 1.0, 64: 1.0}}, loads=loads, noise=0.0)
+    result = findings(trials, loads)
+    assert objective_speedup(result.trials[1], 0.0).value == pytest.approx(2.0**0.75)
+
+
+def test_more_candidates_need_stronger_evidence() -> None:
+    assert per_sweep_confidence(1) == pytest.approx(0.95)
+    assert per_sweep_confidence(10) == pytest.approx(0.995)
+
+
+def test_an_aa_sweep_recommends_nothing_in_19_of_20(make_trial: Make) -> None:
+    """Sixteen candidates that are no faster: by per-comparison intervals a third of such sweeps would recommend one."""
+    rng = random.Random(11)
+
+    def sweep() -> Verdict:
+        def tpot(_load: LoadPoint, _i: int, _r: int) -> float:
+            return 0.02 * (1 + rng.gauss(0, 0.03))
+
+        trials = [make_trial(k, k=k, tpot=tpot, loads=(C1,), prompts=10, repeats=1) for k in range(17)]
+        return only(trials, (C1,)).verdict
+
+    verdicts = [sweep() for _ in range(60)]
+    assert sum(v is not Verdict.INCONCLUSIVE for v in verdicts) <= 6
+
+
+# --- who may win ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        ({"failed": 1}, "of its requests failed"),
+        ({"problems": {1: ("2 requests are not ours",)}}, "2 requests are not ours"),
+        ({"preemptions": 3}, "preemptions where the baseline had none"),
+        ({"max_model_len": 1024}, "max_model_len is 1024, the baseline's 4096"),
+        ({"loads": (C1,)}, "not measured at chat, concurrency 8"),
+        ({"device": "node-b/gpu"}, "no baseline was measured on the same device"),
+    ],
+)
+def test_a_fast_candidate_with_a_fault_cannot_win(make_trial: Make, fault: dict[str, object], reason: str) -> None:
+    loads = (C1, C8)
+    fast = {"loads": loads, "tpot": 0.005, "max_model_len": 4096}
+    trials = [
+        make_trial(0, loads=loads, max_model_len=4096),
+        make_trial(1, k=2, loads=loads, tpot=0.015, max_model_len=4096),
+        make_trial(2, k=4, **{**fast, **fault}),
+    ]
+    result = findings(trials, loads)
+    assert (result.answers[0].verdict, result.answers[0].best.k) == (Verdict.SPECULATE, 2)
+    assert any("good K=4 cannot win" in line and reason in line for line in result.warnings)
+    alone = findings([trials[0], trials[2]], loads).answers[0]
+    assert alone.verdict is Verdict.INCONCLUSIVE
+    assert "No speculative candidate may win" in alone.why
+
+
+def test_as_many_failures_as_the_baseline_are_tolerated(make_trial: Make) -> None:
+    assert (
+        only([make_trial(failed=1), make_trial(1, k=4, tpot=0.01, failed=1)], (LoadPoint("chat", 1, 33),)).best.k == 4
+    )
+
+
+# --- engine arguments -------------------------------------------------------------------------------------------------
+
+
+def gmu(value: float) -> dict[str, float]:
+    return {"gpu_memory_utilization": value}
+
+
+def test_memory_is_the_smallest_value_that_serves_not_the_fastest(make_trial: Make) -> None:
+    trials: list[Trial] = []
+    for value, preemptions, fast in ((0.5, 4, 0.005), (0.7, 0, 0.0101), (0.9, 0, 0.01)):
+        tokens = int(value * 10_000)
+        trials.append(make_trial(len(trials), args=gmu(value), kv_cache_tokens=tokens))
+        trials.append(
+            make_trial(len(trials), k=4, args=gmu(value), tpot=fast, preemptions=preemptions, kv_cache_tokens=tokens)
+        )
+    (answer,) = findings(trials, (C1,), 0.9).answers
+    assert (answer.verdict, answer.best.engine_args) == (Verdict.SPECULATE, gmu(0.7))
+
+
+@pytest.mark.parametrize(("default", "chosen"), [(0.9, 0.9), (0.92, 0.7), (None, 0.7)])
+def test_equal_kv_cache_is_a_tie_for_the_engines_default(
+    make_trial: Make, default: float | None, chosen: float
+) -> None:
+    trials: list[Trial] = []
+    for value, tpot in ((0.7, 0.009), (0.9, 0.01)):
+        trials.append(make_trial(len(trials), args=gmu(value), kv_cache_tokens=5000))
+        trials.append(make_trial(len(trials), k=4, args=gmu(value), tpot=tpot, kv_cache_tokens=5000))
+    (answer,) = findings(trials, (C1,), default).answers
+    assert answer.best.engine_args == gmu(chosen)
+
+
+def test_other_arguments_are_ranked_by_time_and_not_by_speedup_over_their_own_baseline(make_trial: Make) -> None:
+    """Eager mode: 3x over its own slow baseline (0.06 s) is still slower than 1.5x over the fast one (0.02 s)."""
+    eager = {"enforce_eager": True}
+    trials = [
+        make_trial(0, tpot=0.02),
+        make_trial(1, tpot=0.06, args=eager),
+        make_trial(2, k=4, tpot=0.02 / 1.5),
+        make_trial(3, k=4, tpot=0.02, args=eager),
+    ]
+    answer = only(trials, (C1,))
+    assert answer.best.engine_args == {}
+    assert answer.objective.value == pytest.approx(1.5)
+
+
+def test_speculation_has_to_beat_the_best_engine_without_it(make_trial: Make) -> None:
+    """Speculation wins only under arguments whose baseline loses to the other arguments' plain engine."""
+    eager = {"enforce_eager": True}
+    trials = [
+        make_trial(0, tpot=0.06, args=eager),
+        make_trial(1, tpot=0.02),
+        make_trial(2, k=4, tpot=0.03, args=eager),
+        make_trial(3, k=4, tpot=0.025),
+    ]
+    answer = only(trials, (C1,))
+    assert answer.verdict is not Verdict.SPECULATE
+    assert (answer.best.k, answer.best.engine_args) == (0, {})
+
+
+def test_baselines_are_never_pooled_over_devices(make_trial: Make) -> None:
+    trials = [
+        make_trial(0, tpot=0.02, device="a/0"),
+        make_trial(1, tpot=0.04, device="b/0"),
+        make_trial(2, k=2, tpot=0.01, device="a/0"),
+        make_trial(3, k=4, tpot=0.025, device="b/0"),
+    ]
+    result = findings(trials, (C1,))
+    speedups = {t.candidate.k: t.loads[0].figures["speedup_tpot"].value for t in result.trials if t.candidate.k}
+    assert speedups == {2: pytest.approx(2.0), 4: pytest.approx(1.6)}
+    assert result.answers[0].best.k == 2
+
+
+# --- partial runs, drift, warnings ------------------------------------------------------------------------------------
+
+
+def test_no_baseline_is_nothing_measured(make_trial: Make) -> None:
+    with pytest.raises(NothingMeasured, match="No baseline"):
+        findings([make_trial(failure="died"), make_trial(1, k=4)], (C1,))
+
+
+def test_a_partial_run_gives_what_it_has(make_trial: Make) -> None:
+    failed = make_trial(1, k=2, failure="out of memory")
+    result = findings([make_trial(), failed], (C1,))
+    assert result.failed == {failed.record.name: "out of memory"}
+    assert result.answers[0].verdict is Verdict.INCONCLUSIVE
+    assert result.answers[0].why == "No speculative candidate gave a measurement."
+    (curve,) = result.answers[0].curves
+    assert [(p.k, p.speedup.value) for p in curve.points] == [(0, 1.0), (2, None)]
+    assert failed.record.failure is not None
+    assert failed.record.failure.kind is FailureKind.CRASHED
+
+
+def test_a_baseline_alone_is_no_answer(make_trial: Make) -> None:
+    (answer,) = findings([make_trial()], (C1,)).answers
+    assert (answer.verdict, answer.best.k, answer.curves) == (Verdict.INCONCLUSIVE, 0, ())
+
+
+def test_drift_is_reported_by_device_arguments_and_load(make_trial: Make) -> None:
+    base = make_trial(tpot=0.02)
+    again = make_trial(2, tpot=0.021, role=Role.BASELINE_AGAIN)
+    result = findings([base, make_trial(1, k=2, tpot=0.01), again], (C1,))
+    (key,) = result.drift
+    assert key == f"node-a/cpu {base.record.candidate.args_key} {C1.key}"
+    assert result.drift[key].value == pytest.approx(1.05)
+    assert any("drifted by +5.0%" in line for line in result.warnings)
+
+
+def test_an_unknown_drift_is_a_warning(make_trial: Make) -> None:
+    result = findings([make_trial(), make_trial(1, k=2)], (C1,))
+    assert result.drift == {}
+    assert any("measured once" in line for line in result.warnings)
+
+
+def test_warnings_name_what_the_engine_changed_under_speculation(make_trial: Make) -> None:
+    trials = [
+        make_trial(changed_settings=("both",)),
+        make_trial(1, k=2, changed_settings=("both", "Disabling async scheduling")),
+        make_trial(2, k=4, changed_settings=("Disabling async scheduling",)),
+    ]
+    lines = [line for line in findings(trials, (C1,)).warnings if "changed a setting" in line]
+    assert lines == ["the engine changed a setting by itself with good K=2, good K=4: Disabling async scheduling"]
+
+
+def test_warnings_name_invalid_repeats_and_failures(make_trial: Make) -> None:
+    trials = [make_trial(failed=2, problems={1: ("counter went backwards",)}), make_trial(1, k=2)]
+    lines = "\n".join(findings(trials, (C1,)).warnings)
+    assert "no speculation (trial 0)" in lines
+    assert "repeat 1 left out: counter went backwards" in lines
+    assert "6 of 24 requests failed" in lines
+
+
+def test_one_prompt_is_never_enough(make_trial: Make) -> None:
+    answer = only([make_trial(prompts=1), make_trial(1, k=4, tpot=0.01, prompts=1)], (C1,))
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert "more prompts" in answer.why

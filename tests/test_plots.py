@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from tuner.analysis.findings import findings
+from tuner.plots import plot_acceptance, plot_speedup, save_plots
+from tuner.records import Findings, KCurve, LoadPoint, Sampling, Trial
+
+C1, C8 = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33)
+Make = Callable[..., Trial]
+SUBTITLE = "target demo, vLLM 0.32.0"
+
+
+@pytest.fixture
+def result(make_trial: Make) -> Findings:
+    """Two drafts at two load points: "good" has K = 1, 3 and 5 (best 3), "weak" K = 1, and K = 3 failed."""
+
+    def run(number: int, k: int, draft: str, speed: float) -> Trial:
+        return make_trial(
+            number, k=k, draft=draft, loads=(C1, C8), tpot=lambda _l, i, _r: 0.02 / speed * (1 + 0.01 * (i % 3))
+        )
+
+    return findings(
+        [
+            make_trial(0, loads=(C1, C8)),
+            run(1, 1, "good", 1.2),
+            run(2, 3, "good", 1.6),
+            run(3, 5, "good", 1.4),
+            run(4, 1, "weak", 0.9),
+            make_trial(5, k=3, draft="weak", failure="out of memory"),
+        ],
+        (C1, C8),
+    )
+
+
+def curves_of(result: Findings) -> Sequence[KCurve]:
+    return result.answers[0].curves
+
+
+def texts(figure: Figure) -> str:
+    figure.draw_without_rendering()
+    legends = [legend for axes in figure.axes if (legend := axes.get_legend())] + list(figure.legends)
+    parts = [text.get_text() for text in figure.texts]
+    for legend in legends:
+        parts += [legend.get_title().get_text(), *(text.get_text() for text in legend.get_texts())]
+    return "\n".join(parts)
+
+
+def data(line: Line2D) -> list[tuple[float, float]]:
+    xs, ys = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
+    return [(float(x), float(y)) for x, y in zip(xs, ys, strict=True)]
+
+
+def points(axes: Axes, marker: str) -> list[tuple[float, float]]:
+    """Return the points of all lines in the panel with that marker."""
+    return [point for line in axes.lines if line.get_marker() == marker for point in data(line)]
+
+
+def test_speedup_has_a_panel_for_each_load_point_on_one_scale(result: Findings) -> None:
+    figure = plot_speedup(curves_of(result), subtitle=SUBTITLE)
+    assert len(figure.axes) == 2
+    assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
+    for axes in figure.axes:
+        assert axes.get_ylabel() == "speedup over no speculation (x)"
+        assert axes.get_xlabel().startswith("K = draft tokens")
+        assert list(axes.get_xticks()) == [0, 1, 3, 5]
+
+
+def test_speedup_draws_the_curves_values(result: Findings) -> None:
+    axes = plot_speedup(curves_of(result), subtitle=SUBTITLE).axes[0]
+    good = next(curve for curve in curves_of(result) if curve.draft_name == "good")
+    line = next(points for line in axes.lines if line.get_marker() == "o" and len(points := data(line)) == 4)
+    assert [y for _, y in line] == [point.speedup.value for point in good.points]
+    assert [round(x) for x, _ in line] == [0, 1, 3, 5]
+    dashed = [data(line) for line in axes.lines if line.get_linestyle() == "--" and line.get_marker() == "None"]
+    assert [y for line in dashed for _, y in line] == [1.0, 1.0]
+
+
+def test_intervals_are_drawn_from_low_to_high(result: Findings) -> None:
+    axes = plot_speedup(curves_of(result), subtitle=SUBTITLE).axes[0]
+    good = next(curve for curve in curves_of(result) if curve.draft_name == "good")
+    ends = {round(y, 9) for _, y in points(axes, "_")}
+    for point in good.points[1:]:
+        assert round(point.speedup.low or 0, 9) in ends
+        assert round(point.speedup.high or 0, 9) in ends
+
+
+def test_an_interval_that_leaves_the_panel_ends_in_an_arrow(make_trial: Make) -> None:
+    def wild(_load: LoadPoint, i: int, _r: int) -> float:
+        return 0.002 if i else 0.06
+
+    result = findings([make_trial(prompts=2), make_trial(1, k=2, tpot=wild, prompts=2)], (C1,))
+    axes = plot_speedup(curves_of(result), subtitle=SUBTITLE).axes[0]
+    bottom, top = axes.get_ylim()
+    point = curves_of(result)[0].points[1].speedup
+    assert (point.high or 0) > top
+    assert [y for _, y in points(axes, "^")] == [top]
+    assert [y for _, y in points(axes, "v")] == [bottom]
+
+
+def test_best_k_and_inflection_are_marked_and_named(result: Findings) -> None:
+    figure = plot_speedup(curves_of(result), subtitle=SUBTITLE)
+    axes = figure.axes[0]
+    rings = [data(line) for line in axes.lines if line.get_markerfacecolor() == "none"]
+    assert [round(x) for ring in rings for x, _ in ring] == [3]
+    bends = sorted(round(x) for x, _ in points(axes, "v"))
+    assert bends == [0, 3]
+    words = texts(figure)
+    assert "good: best K = 3 (1.58x), inflection K = 3" in words
+    assert "weak: no K is clearly faster" in words
+    assert "best K: fastest, or the smallest that noise cannot tell from it" in words
+    assert "inflection: the next token gains less than 1 %" in words
+
+
+def test_an_open_inflection_is_shown_as_a_range(make_trial: Make) -> None:
+    result = findings([make_trial(), *(make_trial(k, k=k, tpot=0.02 / (1 + k / 3)) for k in (1, 2, 3))], (C1,))
+    figure = plot_speedup(curves_of(result), subtitle=SUBTITLE)
+    assert "inflection not resolved" in texts(figure)
+    assert points(figure.axes[0], "v") == []
+
+
+def test_a_failed_k_is_a_cross_on_the_axis(result: Findings) -> None:
+    figure = plot_speedup(curves_of(result), subtitle=SUBTITLE)
+    axes = figure.axes[0]
+    ((x, y),) = points(axes, "x")
+    assert (round(x), y) == (3, axes.get_ylim()[0])
+    assert "this K failed" in texts(figure)
+
+
+def test_title_and_subtitle_and_n_are_there(result: Findings) -> None:
+    words = texts(plot_speedup(curves_of(result), subtitle=SUBTITLE))
+    assert "Speedup of speculative decoding" in words
+    assert SUBTITLE in words
+    assert "95 % interval, 6 prompts" in words
+    assert C1.label in words
+
+
+def test_all_text_lies_inside_the_picture(result: Findings) -> None:
+    for plot in (plot_speedup, plot_acceptance):
+        figure = plot(curves_of(result), subtitle="a long subtitle that has to be broken " * 6)
+        figure.draw_without_rendering()
+        parts = [*figure.texts, *figure.legends, *(axes.get_legend() for axes in figure.axes)]
+        for part in parts:
+            assert part is not None
+            box = part.get_window_extent()
+            assert box.x0 >= 0
+            assert box.y0 >= 0
+            assert box.x1 <= figure.bbox.width
+            assert box.y1 <= figure.bbox.height
+
+
+def test_acceptance_draws_the_largest_k(result: Findings) -> None:
+    figure = plot_acceptance(curves_of(result), subtitle=SUBTITLE)
+    axes = figure.axes[0]
+    good = next(curve for curve in curves_of(result) if curve.draft_name == "good")
+    assert points(axes, "o") == [(float(i), f.value) for i, f in enumerate(good.points[-1].acceptance_by_position, 1)]
+    assert axes.get_ylim() == (0.0, 1.0)
+    assert "good at K = 5: 3.69 tokens per draft" in texts(figure)
+    assert "position" in axes.get_xlabel()
+
+
+def test_save_writes_png_and_svg_and_the_same_bytes_again(result: Findings, tmp_path: Path) -> None:
+    first = save_plots(result, tmp_path / "a" / "plots", subtitle=SUBTITLE)
+    second = save_plots(result, tmp_path / "b", subtitle=SUBTITLE)
+    names = ["speedup-t0.png", "speedup-t0.svg", "acceptance-t0.png", "acceptance-t0.svg"]
+    assert [path.name for path in first] == names
+    assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
+
+
+def test_save_separates_temperatures_pages_and_arguments(make_trial: Make, tmp_path: Path) -> None:
+    cold = tuple(LoadPoint("chat", c, 33) for c in range(1, 8))
+    loads = (*cold, LoadPoint("chat", 1, 33, Sampling(0.7)))
+    args = {"max_num_seqs": 8}
+    trials = [
+        make_trial(0, loads=loads),
+        make_trial(1, loads=loads, args=args),
+        make_trial(2, k=2, loads=loads, method="ngram", acceptance=()),
+        make_trial(3, k=2, loads=loads, method="ngram", acceptance=(), args=args),
+    ]
+    plain, other = (trial.record.candidate.args_key for trial in trials[:2])
+    names = [p.name for p in save_plots(findings(trials, loads), tmp_path) if p.suffix == ".png"]
+    assert names == [
+        f"speedup-t0-{plain}.png",
+        f"speedup-t0-{plain}-2.png",
+        f"speedup-t0-{other}.png",
+        f"speedup-t0-{other}-2.png",
+        f"speedup-t0.7-{plain}.png",
+        f"speedup-t0.7-{other}.png",
+    ]
+
+
+def test_a_run_without_curves_has_no_pictures(make_trial: Make, tmp_path: Path) -> None:
+    assert save_plots(findings([make_trial()], (C1,)), tmp_path) == ()
