@@ -238,6 +238,16 @@ def test_nothing_survives_its_owner(make: Make, number: signal.Signals) -> None:
     assert wait_until(lambda: living(pids_of(launch)) == [], GONE_S)
 
 
+def test_nothing_survives_an_owner_interrupted_again_while_it_stops(make: Make) -> None:
+    launch = replace(make(daemons=2, ignore_term=True), stop_grace_s=2)
+    with owner_of(launch) as owner:
+        owner.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        owner.send_signal(signal.SIGINT)
+        owner.wait(1)  # at once, not after the grace
+    assert wait_until(lambda: living(pids_of(launch)) == [], GONE_S)
+
+
 def test_nothing_survives_an_owner_whose_fork_holds_the_pipe(make: Make) -> None:
     launch = make(daemons=2)
     with owner_of(launch, fork=True) as owner:
