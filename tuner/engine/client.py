@@ -135,9 +135,12 @@ class _ClosedLoop:
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=_KEEPALIVE_S),
         ) as session:
             self._began = time.perf_counter()
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(concurrency, len(self._sendable))):
-                    group.create_task(self._worker(session, remaining))
+            try:
+                async with asyncio.TaskGroup() as group:
+                    for _ in range(min(concurrency, len(self._sendable))):
+                        group.create_task(self._worker(session, remaining))
+            except ExceptionGroup as several:  # Of on_done; whoever gave it expects its own exception.
+                raise several.exceptions[0] from several
             return self._now()
 
     async def _worker(self, session: aiohttp.ClientSession, remaining: Iterator[int]) -> None:

@@ -1,0 +1,59 @@
+"""Counters are read only once nothing runs, and an engine that never gets there is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+
+import pytest
+from aiohttp import web
+
+from tuner.engine.client import Endpoint
+from tuner.engine.counters import CounterTotals
+from tuner.engine.scrape import idle_totals
+from tuner.errors import EngineStuck, MeasurementInvalid
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Serving = Callable[[Mapping[str, Handler]], AbstractAsyncContextManager[str]]
+
+
+def read(serving: Serving, handler: Handler, timeout_s: float) -> CounterTotals:
+    async def scenario() -> CounterTotals:
+        async with serving({"/metrics": handler}) as base_url:
+            return await idle_totals(Endpoint(base_url, "m"), timeout_s)
+
+    return asyncio.run(scenario())
+
+
+def test_it_waits_until_nothing_runs_or_waits(serving: Serving) -> None:
+    states = iter([(1, 0), (0, 2), (0, 0), (5, 5)])
+
+    async def handler(web_request: web.Request) -> web.StreamResponse:
+        running, waiting = next(states)
+        lines = f"vllm:num_requests_running {running}\nvllm:num_requests_waiting {waiting}\n"
+        return web.Response(text=f"{lines}vllm:generation_tokens_total {100 * running + waiting}\n")
+
+    totals = read(serving, handler, 10.0)
+    assert (totals.generation_tokens, totals.running, totals.waiting) == (0, 0, 0)
+
+
+def test_an_engine_that_does_not_become_idle_is_stuck(serving: Serving) -> None:
+    async def handler(web_request: web.Request) -> web.StreamResponse:
+        return web.Response(text="vllm:num_requests_running 3.0\nvllm:num_requests_waiting 1.0\n")
+
+    with pytest.raises(EngineStuck, match="3 requests running, 1 waiting"):
+        read(serving, handler, 0.2)
+
+
+def test_an_engine_without_metrics_is_refused_at_once(serving: Serving) -> None:
+    async def handler(web_request: web.Request) -> web.StreamResponse:
+        return web.Response(status=404)
+
+    with pytest.raises(MeasurementInvalid, match="HTTP 404"):
+        read(serving, handler, 60.0)
+
+
+def test_an_engine_that_does_not_answer_is_stuck() -> None:
+    with pytest.raises(EngineStuck, match="/metrics does not answer"):
+        asyncio.run(idle_totals(Endpoint("http://127.0.0.1:9", "m"), 0.2))
