@@ -1,0 +1,70 @@
+"""How many tokens prompt and answer may have together. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+# The keys vLLM looks for, in any of which a model family keeps its trained context.
+_LENGTH_KEYS = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "seq_length",
+    "max_sequence_length",
+    "max_target_positions",
+    "model_max_length",
+    "max_seq_length",
+)
+_ALREADY_SCALED = ("default", "su", "longrope", "llama3", "mrope")
+_NO_LIMIT = 10**9  # tokenizers without a limit say 10**30
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
+
+
+def parse_max_model_len(value: object) -> int | None:
+    """Return an engine argument max_model_len in tokens; None where the engine decides (-1, "auto", not given).
+
+    vLLM's short forms are understood: "4k" is 4000, "4K" is 4096.
+    """
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kKmMgG]?)\s*", str(value)) if _is_number_or_text(value) else None
+    if match is None:
+        return None
+    return int(float(match[1]) * _UNITS[match[2]]) or None
+
+
+def _is_number_or_text(value: object) -> bool:
+    return isinstance(value, (int, str)) and not isinstance(value, bool)
+
+
+def trained_context(config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]) -> int | None:
+    """Return the longest context that an engine may derive from a model's files, in tokens; None if they say nothing.
+
+    Releases read RoPE scaling differently; the larger reading is taken, because what is asked here is whether a prompt
+    can fit at all.
+    """
+    text = config.get("text_config")
+    source = text if isinstance(text, Mapping) else config
+    lengths = [source.get(key) for key in _LENGTH_KEYS]
+    rope = source.get("rope_scaling") or source.get("rope_parameters")
+    factor = _rope_factor(rope) if isinstance(rope, Mapping) else 1.0
+    limits = [int(length * factor) for length in lengths if isinstance(length, int) and length > 0]
+    of_tokenizer = tokenizer_config.get("model_max_length")
+    limits += [of_tokenizer] if isinstance(of_tokenizer, int) and 0 < of_tokenizer < _NO_LIMIT else []
+    return min(limits, default=None)
+
+
+def _rope_factor(rope: Mapping[str, Any]) -> float:
+    factor = rope.get("factor")
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    return float(factor) if isinstance(factor, (int, float)) and factor > 1 and kind not in _ALREADY_SCALED else 1.0
+
+
+def context_limit(max_model_lens: Iterable[object], trained: int | None) -> int | None:
+    """Return the smallest context among the candidates, in tokens; None if no limit is known.
+
+    max_model_lens: every value of that engine argument that a candidate has (none if it is not given).
+    trained: what holds where the argument leaves it to the engine.
+    """
+    limits = [parse_max_model_len(value) or trained for value in max_model_lens] or [trained]
+    return min((limit for limit in limits if limit is not None), default=None)

@@ -1,0 +1,94 @@
+"""What a model directory must hold before an engine is started on it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from tuner.errors import ModelError
+
+WEIGHT_PATTERNS = ("*.safetensors", "*.bin", "*.pt", "*.pth")
+TOKENIZER_FILES = (
+    "tokenizer.json",
+    "tokenizer.model",
+    "vocab.json",
+    "vocab.txt",
+    "spiece.model",
+    "sentencepiece.bpe.model",
+    "tekken.json",
+    "*.tiktoken",
+)
+_NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt", "rng_state.pth")
+_LFS_POINTER = b"version https://git-lfs"
+_GET_AGAIN = "Copy or download the model again, with all its files."
+
+
+def check_directory(directory: Path, what: str) -> None:
+    """Raise ModelError unless `directory` is one and holds files.  what: "target" or "draft NAME", for the message."""
+    if not directory.exists():
+        raise ModelError(f"{what}: {directory} does not exist", "Check the path.")
+    if not directory.is_dir():
+        raise ModelError(f"{what}: {directory} is a file", "Give the model's directory, the one with its config.json.")
+    if not any(directory.iterdir()):
+        raise ModelError(f"{what}: {directory} is empty", _GET_AGAIN)
+
+
+def read_config(directory: Path, what: str) -> dict[str, Any]:
+    """Return config.json; ModelError if it is missing or no JSON object."""
+    path = directory / "config.json"
+    if not path.is_file():
+        step = "Give the directory that holds config.json; a LoRA adapter or a checkpoint's parent has none."
+        raise ModelError(f"{what}: {directory} has no config.json", step)
+    try:
+        config = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ModelError(f"{what}: {path} is not JSON: {error}", _GET_AGAIN) from error
+    if not isinstance(config, dict):
+        raise ModelError(f"{what}: {path} is not a JSON object", _GET_AGAIN)
+    return config
+
+
+def check_weights(directory: Path, what: str) -> None:
+    """Raise ModelError when weights are missing, empty, or Git LFS pointers."""
+    files = [path for path in _matching(directory, WEIGHT_PATTERNS) if path.name not in _NOT_WEIGHTS]
+    absent = _shards_absent(directory)
+    if absent:
+        raise ModelError(f"{what}: {directory} lacks {len(absent)} weight file(s), first {absent[0]}", _GET_AGAIN)
+    if not files:
+        raise ModelError(f"{what}: {directory} has no weights ({', '.join(WEIGHT_PATTERNS)})", _GET_AGAIN)
+    for path in files:
+        _check_weight_file(path, what)
+
+
+def _check_weight_file(path: Path, what: str) -> None:
+    with path.open("rb") as file:
+        start = file.read(len(_LFS_POINTER))
+    if not start:
+        raise ModelError(f"{what}: {path} is empty", _GET_AGAIN)
+    if start == _LFS_POINTER:
+        raise ModelError(f"{what}: {path} is a Git LFS pointer, not weights", f"Run: git -C {path.parent} lfs pull")
+
+
+def _shards_absent(directory: Path) -> list[str]:
+    """Return the shards that an index names and that are not there, sorted."""
+    named: set[str] = set()
+    for path in directory.glob("*.safetensors.index.json"):
+        try:
+            weight_map = json.loads(path.read_bytes())["weight_map"]
+            named |= set(weight_map.values())
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"{path} is no weight index: {error!r}", _GET_AGAIN) from error
+    return sorted(name for name in named if not (directory / name).is_file())
+
+
+def check_tokenizer(directory: Path, what: str) -> None:
+    """Raise ModelError when there is no tokenizer file."""
+    if not any(_matching(directory, TOKENIZER_FILES)):
+        step = "Copy the tokenizer's files of the base model beside it, or set the engine argument 'tokenizer'."
+        raise ModelError(f"{what}: {directory} has no tokenizer ({', '.join(TOKENIZER_FILES)})", step)
+
+
+def _matching(directory: Path, patterns: Iterable[str]) -> list[Path]:
+    return sorted(path for pattern in patterns for path in directory.glob(pattern) if path.is_file())
