@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from tuner.analysis import objective_speedup, objective_tpot, trial_figures
+from tuner.analysis.comparison import objective_speedup, objective_tpot
+from tuner.analysis.metrics import trial_figures
 from tuner.errors import PoolError
 from tuner.pool import Pool
 from tuner.prepare import Prepared
@@ -69,6 +70,7 @@ class Measuring:
         self._alive = set(range(len(pool.workers)))
         self._again: deque[Candidate] = deque()
         self._attempts: Counter[str] = Counter()
+        self._asked: set[str] = set()
         self._baselines: dict[tuple[str, str], Trial] = {}
         self._best = ("", 0.0)
         self._number = 0
@@ -109,7 +111,10 @@ class Measuring:
     def _ask(self) -> Candidate | None:
         if self._again:
             return self._again.popleft()
-        return None if self._limit_reached() else self._study.ask()
+        candidate = None if self._limit_reached() else self._study.ask()
+        if candidate is not None:
+            self._asked.add(candidate.key)
+        return candidate
 
     def _limit_reached(self) -> bool:
         limits = self._prepared.space.limits
@@ -198,7 +203,8 @@ class Measuring:
         self.fresh.append(record)
         self._scheduler.finished(record)
         figures = self._figures(trial)
-        if record.role is not Role.BASELINE_AGAIN:
+        if record.candidate.key in self._asked:  # a further device's own baseline was not the study's question
+            self._asked.discard(record.candidate.key)
             self._study.tell(record.candidate, self._values(figures), self._attrs(record, figures))
         self._view.trial_done(record, trial_words(record, figures))
 
@@ -217,8 +223,9 @@ class Measuring:
         """Return the study's objectives, one per temperature; None for a failed trial."""
         if figures is None:
             return None
-        values = [objective_tpot(figures, temperature).value for temperature in self._prepared.manifest.temperatures]
-        return None if None in values else [value for value in values if value is not None]
+        values = [objective_tpot(figures, temperature) for temperature in self._prepared.manifest.temperatures]
+        known = [value for value in values if value is not None]
+        return known if len(known) == len(values) else None
 
     def _attrs(self, record: TrialRecord, figures: TrialFigures | None) -> dict[str, Json]:
         if figures is None:

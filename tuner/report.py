@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tuner.analysis import findings as analyse
+from tuner.analysis.findings import findings as analyse
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.plots import save_plots
 from tuner.records import Findings, Json, Role, RunManifest, Trial

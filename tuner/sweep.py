@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -55,8 +56,8 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView) -> Swe
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         fresh, workers = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
-        report = write_report(store.path, finished=True)
-        store.finish({"candidates": sorted(candidate.key for candidate in prepared.candidates)})
+        report = write_report(store.path, finished=_all_tried(store, prepared))
+        store.finish({"verdict": report.findings.answers[0].verdict.value})
     wall_s = time.monotonic() - started
     return SweepResult(
         report=report,
@@ -76,20 +77,29 @@ def _measure_missing(
         return [], 0
     storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
     study = Study.open(storage, store.path.name, prepared.candidates, prepared.manifest.temperatures)
-    with open_pool(
-        options.pool,
-        gpus_per_worker=prepared.gpus_per_worker,
-        max_workers=options.max_workers,
-        python=prepared.engine.python,
-    ) as pool:
+    for note in study.notes:
+        view.message(note)
+    with (
+        closing(study),
+        open_pool(
+            options.pool,
+            gpus_per_worker=prepared.gpus_per_worker,
+            max_workers=options.max_workers,
+            python=prepared.engine.python,
+        ) as pool,
+    ):
         measuring = Measuring(prepared, store, study, pool, view, retry_failed=options.retry_failed)
         measuring.run()
         return measuring.fresh, len(pool.workers)
 
 
 def _complete(store: RunStore, prepared: Prepared) -> bool:
-    summary = store.summary
-    return summary is not None and {candidate.key for candidate in prepared.candidates} <= set(summary["candidates"])
+    return store.finished and _all_tried(store, prepared)
+
+
+def _all_tried(store: RunStore, prepared: Prepared) -> bool:
+    tried = {record.candidate.key for record in store.records()}
+    return all(candidate.key in tried for candidate in prepared.candidates)
 
 
 def _busy_s(records: list[TrialRecord]) -> float:
