@@ -330,3 +330,8 @@ def test_a_space_is_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(SpaceError) as caught:
         find_space("no/such.yaml")
     assert "default, demo, quick" in caught.value.next_step
+
+
+def test_a_path_that_cannot_even_be_looked_at_is_refused() -> None:
+    with pytest.raises(SpaceError, match="cannot be read"):
+        find_space("x" * 5000)

@@ -27,8 +27,11 @@ SUFFIX = ".yaml"
 def find_space(name_or_path: str) -> Path:
     """Return the file of a search space: a path, or the name of one that comes with the tuner.  Raises SpaceError."""
     path = Path(name_or_path)
-    if path.is_file():
-        return path
+    try:
+        if path.is_file():
+            return path
+    except OSError as error:  # a folder without permission, a name longer than names can be
+        raise SpaceError(f"{name_or_path[:80]} cannot be read: {error.strerror}.", "Check the path.") from error
     names = shipped_names(KIND, SUFFIX)
     if name_or_path in names:
         return shipped_dir(KIND) / f"{name_or_path}{SUFFIX}"
