@@ -19,6 +19,7 @@ def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_answer_comes_back_and_the_hub_is_off(script: Path) -> None:
     script.write_text(
         "import json, os, sys\n"
+        "print('a library says hello')\n"
         "json.dump({'got': json.load(sys.stdin), 'offline': os.environ.get('HF_HUB_OFFLINE')}, sys.stdout)"
     )
     assert run_script(sys.executable, "script.py", {"a": "ü"}) == {"got": {"a": "ü"}, "offline": "1"}

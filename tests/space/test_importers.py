@@ -46,7 +46,7 @@ def test_sharegpt_array(tmp_path: Path) -> None:
         array(
             tmp_path,
             {"id": "x_0", "conversations": [{"from": "system", "value": "Be kind."}, turn, answer, turn, answer]},
-            {"id": "x_0", "conversations": [turn]},
+            {"id": "x_0", "conversations": [turn, turn]},
             {"id": "x_1", "conversations": [answer, turn]},
             {"id": "x_2", "conversations": []},
             {"id": "x_3", "conversations": [{"from": "human", "value": " "}]},
@@ -69,8 +69,8 @@ def test_sharegpt_array(tmp_path: Path) -> None:
         "'conversations' is not a list of turns": 1,
         "not a JSON object": 1,
     }
-    assert imported.left_out == {"later turns": 1}
-    assert "later turns left out of 1 record(s)" in imported.sentences
+    assert imported.left_out == {"later turns": 2}
+    assert "later turns left out of 2 record(s)" in imported.sentences
     assert imported.notes.duplicate_ids == 1
 
 
@@ -166,7 +166,8 @@ def test_line_ends_and_marks_are_counted_in_jsonl(tmp_path: Path) -> None:
     [
         ('{"prompt": "a"}\n{"prompt": ', "auto", "theirs.jsonl:2: not JSON"),
         ('[{"conversations": []},\n\n oops]', "auto", "theirs.jsonl:3: not JSON"),
-        ("[" * 200_000, "auto", "theirs.jsonl:1: JSON nested too deeply"),
+        ("[" * 200_000, "auto", "theirs.jsonl:1: JSON that Python cannot read"),
+        ('{"prompt": ' + "1" * 5000 + "}", "auto", "theirs.jsonl:1: JSON that Python cannot read"),
         ('{"text": "a"}', "auto", r"not recognised: the first record's keys are \['text'\]"),
         ("3", "auto", "not recognised: the first record is no JSON object"),
         ("", "auto", "not recognised"),

@@ -32,7 +32,14 @@ def run_script(
     text = json.dumps(request)
     try:
         done = subprocess.run(
-            command, input=text, capture_output=True, text=True, env=env, timeout=timeout_s, check=False
+            command,
+            input=text,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            env=env,
+            timeout=timeout_s,
+            check=False,
         )
     except OSError as error:
         raise EngineNotFound(f"{python} cannot be run: {error.strerror}", "Check --engine.") from error
@@ -41,7 +48,8 @@ def run_script(
         raise ScriptFailed(message, "Try it by hand: a slow disk or a hanging download?") from error
     if done.returncode != 0:
         raise _failure(python, script, done.stderr)
-    answer: dict[str, Any] = json.loads(done.stdout)
+    # The last line: what a library or a start-up file prints below Python's standard output comes before it.
+    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return answer
 
 

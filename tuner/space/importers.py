@@ -121,8 +121,8 @@ def _parse(text: str, path: Path, line: int) -> Any:
     except json.JSONDecodeError as error:
         where = f"{path}:{line + error.lineno - 1}"
         raise EvalSetError(f"{where}: not JSON: {error.msg} at column {error.colno}", "Mend the line.") from error
-    except RecursionError as error:
-        raise EvalSetError(f"{path}:{line}: JSON nested too deeply", "Mend the line.") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nesting that deep
+        raise EvalSetError(f"{path}:{line}: JSON that Python cannot read: {error}", "Mend the line.") from error
 
 
 def _recognise(records: Sequence[tuple[int, Any]], path: Path) -> Format:
@@ -200,9 +200,13 @@ def _from_sharegpt(record: Record) -> Prompt:
             raise Unusable("the conversation begins with an answer")
         messages.append({"role": role, "content": _text(turn.get("value"), f"the {role}'s text")})
         if role == "user":
-            answer = turns[position].get("value") if position < len(turns) else None
-            return Prompt(_label(record.get("id")), "", tuple(messages), reference=_reference(answer))
+            return Prompt(_label(record.get("id")), "", tuple(messages), reference=_sharegpt_answer(turns[position:]))
     raise Unusable("the conversation has no question")
+
+
+def _sharegpt_answer(later: Sequence[Record]) -> str | None:
+    answered = bool(later) and _SHAREGPT_ROLES.get(_label(later[0].get("from"))) == "assistant"
+    return _reference(later[0].get("value")) if answered else None
 
 
 def _sharegpt_left_out(record: Record) -> tuple[str, ...]:

@@ -57,7 +57,7 @@ def main() -> None:
         if request["chat_template"] is not None:
             tokenizer.chat_template = request["chat_template"]
         answer = count_all(tokenizer, request["prompts"])
-    json.dump(answer, sys.stdout)
+    print("\n" + json.dumps(answer))
 
 
 if __name__ == "__main__":

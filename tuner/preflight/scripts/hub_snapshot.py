@@ -33,7 +33,7 @@ def main() -> None:
             answer = {"directory": find(request["repo"], request["download"])}
         except (OSError, ValueError) as error:  # the hub's own errors are of these two families
             answer = {"problem": " ".join(f"{type(error).__name__}: {error}".split())}
-    json.dump(answer, sys.stdout)
+    print("\n" + json.dumps(answer))
 
 
 if __name__ == "__main__":
