@@ -19,7 +19,7 @@ from tuner.records import Prompt, RequestSample, Sampling
 
 # Servers close idle connections (uvicorn after 5 s); we must do it first, or a request may meet a closing one.
 _KEEPALIVE_S = 2.0
-_NOT_SENT = "not sent: a request before it timed out"
+_TIMED_OUT = "Timeout"
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,11 @@ def request_body(served_name: str, request: Request) -> bytes:
     return json.dumps(body, default=dict, ensure_ascii=False).encode()
 
 
+def timed_out(sample: RequestSample) -> bool:
+    """Whether the request failed because its answer did not come in time."""
+    return sample.error is not None and sample.error.partition(":")[0] == _TIMED_OUT
+
+
 async def run_requests(
     endpoint: Endpoint,
     requests: Sequence[Request],
@@ -103,7 +108,7 @@ async def run_requests(
     """
     loop = _ClosedLoop(endpoint, requests, on_done)
     wall_s = await loop.run(concurrency, timeout_s)
-    not_sent = _Exchange(sent_s=wall_s, error=_NOT_SENT)
+    not_sent = _Exchange(sent_s=wall_s, error="NotSent: a request before it timed out")
     samples = [
         _sample(request, loop.exchanges.get(i, not_sent), endpoint.served_name, load_point, repeat)
         for i, request in enumerate(requests)
@@ -164,7 +169,7 @@ class _ClosedLoop:
                     fragments.append((self._now(), data))
         except TimeoutError:
             waited_s = self._now() - sent_s
-            error, timed_out = f"timeout: no complete answer after {waited_s:.0f} s", True
+            error, timed_out = f"{_TIMED_OUT}: no complete answer after {waited_s:.0f} s", True
         except (aiohttp.ClientError, OSError) as lost:
             error = f"{type(lost).__name__}: {lost}"
         return _Exchange(sent_s, tuple(fragments), error, timed_out)

@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from tuner.engine.client import Endpoint, Request, run_requests
+from tuner.engine.client import Endpoint, Request, run_requests, timed_out
 from tuner.engine.counters import CounterTotals, broken_identities, contradictions, difference
 from tuner.engine.scrape import idle_totals
-from tuner.errors import EngineRefused, MeasurementInvalid, SpeculationInactive
+from tuner.errors import EngineError, EngineRefused, EngineStuck, MeasurementInvalid, SpeculationInactive
 from tuner.records import (
     Candidate,
     EvalSet,
@@ -207,7 +207,7 @@ class _Measurement:
     async def _send(
         self, load_point: LoadPoint, requests: Sequence[Request], repeat: int, words: str
     ) -> tuple[list[RequestSample], float]:
-        """Send the requests; raise EngineRefused if not one of them was answered."""
+        """Send the requests; raise EngineStuck or EngineRefused if not one of them was answered."""
         samples, wall_s = await run_requests(
             self._endpoint,
             requests,
@@ -219,10 +219,7 @@ class _Measurement:
         )
         if not any(sample.ok for sample in samples):
             await asyncio.sleep(CRASH_GRACE_S)
-            raise EngineRefused(
-                f"{load_point.label}: not one of {len(samples)} requests was answered. The first: {samples[0].error}",
-                "Look at the message and at the engine's log; a refused parameter comes from the search space.",
-            )
+            raise _not_answered(load_point, samples)
         return samples, wall_s
 
 
@@ -243,6 +240,13 @@ def _repeat(
         failed=sum(not sample.ok for sample in samples),
         problems=broken_identities(counters, k) + contradictions(counters, samples),
     )
+
+
+def _not_answered(load_point: LoadPoint, samples: Sequence[RequestSample]) -> EngineError:
+    message = f"{load_point.label}: not one of {len(samples)} requests was answered; the first: {samples[0].error}"
+    if any(timed_out(sample) for sample in samples):
+        return EngineStuck(message, "Look at the end of the engine's log, or raise the protocol's request_timeout_s.")
+    return EngineRefused(message, "Look at the engine's log; a refused parameter comes from the search space.")
 
 
 class _Progress:

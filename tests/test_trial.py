@@ -1,0 +1,202 @@
+"""A trial against the simulated engine: what comes back when all goes well, and for each way in which it does not."""
+
+from __future__ import annotations
+
+import pickle
+from functools import partial
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import psutil
+import pytest
+import yaml
+
+from tuner.engine import measure
+from tuner.engine.resolve import resolve_engine
+from tuner.engine.scrape import idle_totals
+from tuner.errors import EngineError
+from tuner.records import (
+    Candidate,
+    EngineFacts,
+    EvalSet,
+    FailureKind,
+    LoadPoint,
+    Prompt,
+    Protocol,
+    Role,
+    Speculation,
+    Trial,
+    WorkerFacts,
+)
+from tuner.trial import TrialSpec, describe_failure, note_context_length, run_trial
+
+K = 4
+STEP_S = 0.003
+BASELINE = Candidate({"max_model_len": 2048})
+SPECULATING = Candidate({"max_model_len": 2048}, Speculation("draft_model", K, "good", "good"))
+PROMPTS = tuple(
+    Prompt(id=f"p{i}", category="chat", messages=({"role": "user", "content": f"Tell me about number {i}."},))
+    for i in range(6)
+)
+LOADS = (
+    LoadPoint(eval_set="chat", concurrency=1, max_tokens=20, ignore_eos=True),
+    LoadPoint(eval_set="chat", concurrency=4, max_tokens=20, ignore_eos=True),
+)
+WORKER = WorkerFacts(device_key="here", device="cpu", node="here", gpu_ids=("7",))
+
+
+def spec(tmp_path: Path, candidate: Candidate, *faults: dict[str, Any], **protocol: Any) -> TrialSpec:
+    profile = {
+        "targets": [{"step_s": STEP_S}],
+        "drafts": [{"match": "*", "step_s": 0.0005, "acceptance": [0.7]}],
+        "faults": list(faults),
+    }
+    path = tmp_path / "profile.yaml"
+    path.write_text(yaml.safe_dump(profile))
+    return TrialSpec(
+        number=3,
+        role=Role.CANDIDATE if candidate.speculation else Role.BASELINE,
+        candidate=candidate,
+        engine=resolve_engine(f"sim:{path}"),
+        target="target",
+        load_points=LOADS,
+        eval_sets={"chat": EvalSet("chat", PROMPTS, sha256="")},
+        protocol=Protocol(**{"repeats": 2, **protocol}),
+        log_dir=str(tmp_path / "log"),
+        env={"VLLM_LOGGING_LEVEL": "INFO"},
+    )
+
+
+def run(trial_spec: TrialSpec) -> Trial:
+    return run_trial(trial_spec, WORKER, report=lambda phase: None)
+
+
+@pytest.fixture(autouse=True)
+def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "CRASH_GRACE_S", 1.0)
+    monkeypatch.setattr(measure, "ALIVE_EVERY_S", 0.2)
+    monkeypatch.setattr("tuner.engine.measure.idle_totals", partial(idle_totals, timeout_s=2.0))
+
+
+def test_a_candidate_is_measured_at_every_load_point(tmp_path: Path) -> None:
+    reports: list[str] = []
+    trial = run_trial(spec(tmp_path, SPECULATING), WORKER, reports.append)
+    record = trial.record
+    assert record.failure is None
+    assert (record.number, record.role, record.candidate, record.worker) == (3, Role.CANDIDATE, SPECULATING, WORKER)
+    assert tuple(load.load_point for load in record.loads) == LOADS
+    assert [len(load.repeats) for load in record.loads] == [2, 2]
+    assert [repeat.requests for load in record.loads for repeat in load.repeats] == [6, 6, 8, 8]
+    assert [repeat.problems for load in record.loads for repeat in load.repeats] == [()] * 4
+    for load in record.loads:
+        for repeat in load.repeats:
+            tokens = sum(
+                s.completion_tokens or 0
+                for s in trial.samples
+                if (s.load_point, s.repeat) == (load.load_point.key, repeat.index)
+            )
+            assert repeat.counters.generation_tokens == tokens == 20 * repeat.requests
+            assert repeat.counters.draft_tokens == K * (repeat.counters.drafts or 0) > 0
+    assert len(trial.samples) == 28 and all(sample.ok for sample in trial.samples)
+    assert record.engine is not None and record.engine.env["CUDA_VISIBLE_DEVICES"] == "7"
+    assert (record.engine.max_model_len, record.engine.env["VLLM_LOGGING_LEVEL"]) == (2048, "INFO")
+    assert (tmp_path / "log" / "engine.log").stat().st_size > 0
+    assert {"starting engine", "probing", "chat c=4 T=0 repeat 2/2 0/8", "stopping engine"} <= set(reports)
+
+
+def test_a_baseline_takes_a_step_a_token_and_its_phases_add_up(tmp_path: Path) -> None:
+    trial = run(spec(tmp_path, BASELINE))
+    assert trial.record.failure is None
+    [counters, *_] = [repeat.counters for load in trial.record.loads for repeat in load.repeats]
+    assert (counters.drafts, counters.accepted_per_pos) == (None, None)
+    assert counters.decode_steps == 6 * 19
+    assert median(sample.tpot_s or 0 for sample in trial.samples) == pytest.approx(STEP_S, rel=0.25)
+    phases = trial.record.phases
+    parts = (phases.start_s, phases.warmup_s, phases.load_s, phases.stop_s)
+    assert min(parts) > 0
+    assert 0 <= phases.total_s - sum(parts) < 0.5
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "words"),
+    [
+        ({"kind": "http_error", "status": 400}, FailureKind.REFUSED, "HTTP 400"),
+        ({"kind": "speculation_off"}, FailureKind.SPECULATION_INACTIVE, "does not speculate"),
+        ({"kind": "usage_missing"}, FailureKind.REFUSED, "no usage"),
+        ({"kind": "crash", "after_requests": 9}, FailureKind.CRASHED, "exit code 1"),
+        ({"kind": "hang", "after_requests": 9}, FailureKind.STUCK, "no complete answer after 2 s"),
+    ],
+)
+def test_an_expected_failure_is_a_record(tmp_path: Path, fault: dict[str, Any], kind: FailureKind, words: str) -> None:
+    trial = run(spec(tmp_path, SPECULATING, fault, request_timeout_s=2.0))
+    failure = trial.record.failure
+    assert failure is not None
+    assert (failure.kind, words in failure.message) == (kind, True), failure
+    assert failure.next_step and failure.log_tail
+    assert (trial.record.loads, trial.samples) == ((), ())
+    assert trial.record.phases.load_s > 0
+
+
+def test_a_crash_at_start_says_why_and_forgets_an_earlier_attempt(tmp_path: Path) -> None:
+    log = tmp_path / "log" / "engine.log"
+    log.parent.mkdir()
+    log.write_text("Traceback (most recent call last):\nRuntimeError: of another life\n")
+    fault = {"kind": "crash_at_start", "exit_code": 3, "message": "ValueError: no such head"}
+    record = run(spec(tmp_path, SPECULATING, fault)).record
+    assert record.failure is not None
+    assert record.failure.kind == FailureKind.CRASHED
+    assert "no such head" in record.failure.cause
+    assert record.engine is not None and "--speculative-config" in record.engine.command
+    assert record.phases.start_s == record.phases.total_s > 0
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ({"kind": "counters_backwards", "after_requests": 11}, "went backwards"),
+        ({"kind": "foreign_traffic"}, "foreign traffic"),
+    ],
+)
+def test_counters_that_cannot_be_true_are_told(tmp_path: Path, fault: dict[str, Any], words: str) -> None:
+    record = run(spec(tmp_path, SPECULATING, fault)).record
+    assert record.failure is None
+    assert any(words in problem for load in record.loads for repeat in load.repeats for problem in repeat.problems)
+
+
+def test_a_request_that_fails_is_counted(tmp_path: Path) -> None:
+    trial = run(spec(tmp_path, BASELINE, {"kind": "http_error", "rate": 0.2}))
+    failed = sum(not sample.ok for sample in trial.samples)
+    assert failed > 0
+    assert failed == sum(repeat.failed for load in trial.record.loads for repeat in load.repeats)
+
+
+def test_an_unexpected_exception_propagates_and_leaves_no_engine(tmp_path: Path) -> None:
+    def report(phase: str) -> None:
+        if phase.startswith("chat"):
+            raise KeyError(phase)
+
+    with pytest.raises(KeyError, match="chat c=1"):
+        run_trial(spec(tmp_path, BASELINE), WORKER, report)
+    assert not [child for child in psutil.Process().children(recursive=True) if "tuner.engine.sim" in child.cmdline()]
+
+
+def test_a_spec_travels_between_processes(tmp_path: Path) -> None:
+    trial_spec = spec(tmp_path, SPECULATING)
+    assert pickle.loads(pickle.dumps(trial_spec)) == trial_spec
+
+
+@pytest.mark.parametrize("kind", EngineError.__subclasses__())
+def test_every_engine_error_has_a_failure_kind(kind: type[EngineError]) -> None:
+    failure = describe_failure(kind("what", "then"), "INFO fine\nERROR RuntimeError: the cause\n")
+    assert failure.kind.value.replace("_", "") in kind.__name__.lower().replace("measurement", "")
+    assert (failure.message, failure.next_step) == ("what", "then")
+    assert failure.log_tail[-1] == "ERROR RuntimeError: the cause"
+
+
+def test_a_shorter_context_than_asked_for_is_noted() -> None:
+    facts = EngineFacts(version="1", command=(), env={}, start_s=1.0, max_model_len=1024, changed_settings=("first",))
+    noted = note_context_length(facts, Candidate({"max_model_len": 2048}))
+    assert noted.changed_settings == ("first", "max_model_len: 2048 was asked for, the engine serves 1024")
+    assert note_context_length(facts, Candidate({"max_model_len": 1024})) == facts
+    assert note_context_length(facts, Candidate()) == facts
