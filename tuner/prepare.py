@@ -42,7 +42,8 @@ class Prepared:
     """A checked request: as far as files can tell, nothing in it can still be the user's mistake.
 
     target: as the user wrote it.  candidates: those that this engine can run, baselines first.
-    gpus_per_worker: how many GPUs one engine occupies.  notes: what was found and handled, for the user to know.
+    gpus_per_worker: how many GPUs one engine occupies.  required_paths: what every worker's machine must have: the
+    engine's Python and the models that are directories.  notes: what was found and handled, for the user to know.
     """
 
     space: SearchSpace
@@ -54,6 +55,7 @@ class Prepared:
     manifest: RunManifest
     fingerprint: Mapping[str, Json]
     gpus_per_worker: int
+    required_paths: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -90,7 +92,8 @@ def prepare(request: SweepRequest) -> Prepared:
         lengths=lengths,
         manifest=_manifest(request, space, target, engine, eval_sets, possible, unavailable),
         fingerprint=_fingerprint(space, target, directory, engine, eval_sets),
-        gpus_per_worker=devices_per_engine(space),
+        gpus_per_worker=0 if engine.kind == "sim" else devices_per_engine(space),
+        required_paths=_required_paths(space, target, engine),
         notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
     )
 
@@ -133,6 +136,13 @@ def _target_directory(space: SearchSpace, target: str, engine: Engine, *, downlo
     if engine.kind == "sim":
         return target
     return check_target(target, download=download, python=engine.python, engine_args=space.engine_args)
+
+
+def _required_paths(space: SearchSpace, target: str, engine: Engine) -> tuple[str, ...]:
+    if engine.kind == "sim":
+        return ()
+    models = [target, *(draft.model for draft in space.drafts if draft.model is not None)]
+    return (engine.python, *(path for model in models if Path(path := resolve_model(model)).is_absolute()))
 
 
 def _manifest(

@@ -85,7 +85,7 @@ def _measure_missing(
             options.pool,
             gpus_per_worker=prepared.gpus_per_worker,
             max_workers=options.max_workers,
-            python=prepared.engine.python,
+            required_paths=prepared.required_paths,
         ) as pool,
     ):
         measuring = Measuring(prepared, store, study, pool, view, retry_failed=options.retry_failed)

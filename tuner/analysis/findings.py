@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import against
 from tuner.analysis.curve import k_curves
@@ -30,10 +30,12 @@ def findings(
     load_points: Sequence[LoadPoint],
     default_gpu_memory_utilization: float | None = None,
     threshold: float = 0.01,
+    undeployable: Mapping[str, str] | None = None,
 ) -> Findings:
     """Return figures, curves, drift and an answer for every temperature among `load_points`.
 
     default_gpu_memory_utilization: the engine's own, for ties.  threshold: gain per token below which a curve bends.
+    undeployable: key of a candidate -> why it may be measured and never recommended.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
     worked = [trial for trial in trials if trial.record.ok]
@@ -44,7 +46,10 @@ def findings(
             "See the failures of the baseline trials in their record.json and engine.log.",
         )
     figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
-    contenders = [_contender(trial, figures, baselines, load_points) for trial in _competing(worked, baselines)]
+    contenders = [
+        _barred(_contender(trial, figures, baselines, load_points), undeployable or {})
+        for trial in _competing(worked, baselines)
+    ]
     lost = [(trial.record.candidate, _reason(trial)) for trial in trials if not trial.record.ok]
     curves = k_curves(list(figures.values()), load_points, threshold, lost)
     answers = []
@@ -113,6 +118,12 @@ def _contender(
         preempted=preemptions(trial) > 0,
         kv_cache_tokens=trial.record.engine.kv_cache_tokens if trial.record.engine else None,
     )
+
+
+def _barred(contender: Contender, undeployable: Mapping[str, str]) -> Contender:
+    """Return the contender with the reason why it must never be deployed, if there is one."""
+    reason = undeployable.get(contender.figures.candidate.key)
+    return contender if reason is None else replace(contender, reasons=(*contender.reasons, reason))
 
 
 def _reference(trial: Trial, baselines: Mapping[Place, Lives]) -> Trial | None:
