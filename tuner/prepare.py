@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.engine.resolve import Engine, resolve_engine
@@ -14,7 +14,7 @@ from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
 from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
 from tuner.space.eval_sets import load_eval_set
 from tuner.space.methods import undeployable
-from tuner.space.model_refs import resolve_model
+from tuner.space.model_refs import resolve_model, settle_model
 from tuner.space.schema import SearchSpace, load_space
 from tuner.space.versions import version_row
 
@@ -69,7 +69,8 @@ def prepare(request: SweepRequest) -> Prepared:
 
     Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
     """
-    space = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
+    written = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
+    space = _with_settled_models(written)
     target = _required_target(space)
     engine = resolve_engine(request.engine)
     possible, unavailable = _available(space, engine)
@@ -96,6 +97,17 @@ def prepare(request: SweepRequest) -> Prepared:
         required_paths=_required_paths(space, target, engine),
         notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
     )
+
+
+def _with_settled_models(space: SearchSpace) -> SearchSpace:
+    """A worker or a later report may have another working directory, where a relative path would mean another model."""
+    drafts = tuple(
+        draft
+        if draft.model is None or draft.method == "custom_class"
+        else replace(draft, model=settle_model(draft.model))
+        for draft in space.drafts
+    )
+    return replace(space, target=space.target and settle_model(space.target), drafts=drafts)
 
 
 def _required_target(space: SearchSpace) -> str:

@@ -25,11 +25,12 @@ PLOTS = "plots"
 
 @dataclass(frozen=True)
 class Report:
-    """A run's answer and where it was written."""
+    """A run's answer and where it was written.  baselines_again: numbers of the trials that close a session."""
 
     run: Path
     manifest: RunManifest
     findings: Findings
+    baselines_again: frozenset[int]
 
     @property
     def artifact(self) -> Path:
@@ -73,7 +74,8 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     files[REPORT] = report_markdown(manifest, findings, trials, [plot.relative_to(run) for plot in plots])
     for name, text in files.items():
         write_atomic(run / name, text.encode())
-    return Report(run, manifest, findings)
+    again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
+    return Report(run, manifest, findings, again)
 
 
 def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
 from tuner.records import (
@@ -11,12 +11,24 @@ from tuner.records import (
     Findings,
     KCurve,
     LoadPoint,
+    Role,
     RunManifest,
     Trial,
     TrialFigures,
     Verdict,
 )
 from tuner.words import duration, milliseconds, plain, times, verdict_words
+
+_COLUMNS = (
+    "candidate",
+    "TPOT",
+    "speedup (95 % interval)",
+    "TTFT ratio",
+    "throughput ratio",
+    "acceptance rate",
+    "acceptance length",
+    "n",
+)
 
 
 def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[Trial], plots: Sequence[Path]) -> str:
@@ -29,8 +41,10 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
     for plot in plots:
         if plot.suffix == ".png":
             lines += [f"![{plot.stem.replace('_', ' ')}]({plot.as_posix()})", ""]
+    again = {trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN}
     for point in manifest.load_points:
-        lines += [*_load_point(point, findings), ""]
+        lines += [*_load_point(point, findings, again), ""]
+    lines += ["Ratios are baseline / candidate: above 1 the candidate is faster.", ""]
     lines += [*_curves(findings), *_failed(findings), *_changed_settings(trials), *_basis(manifest, trials)]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -45,23 +59,23 @@ def _answer(answer: Answer) -> Iterator[str]:
         )
 
 
-def _load_point(point: LoadPoint, findings: Findings) -> Iterator[str]:
+def _load_point(point: LoadPoint, findings: Findings, again: Set[int]) -> Iterator[str]:
     yield f"## {point.label}"
     yield ""
-    yield "| candidate | TPOT | speedup (95 % interval) | TTFT ratio | throughput ratio | acceptance rate | acceptance length | n |"
-    yield "|---|---:|---:|---:|---:|---:|---:|---:|"
+    yield f"| {' | '.join(_COLUMNS)} |"
+    yield f"|---|{'---:|' * (len(_COLUMNS) - 1)}"
     for trial in findings.trials:
-        yield from _row(trial, point)
+        yield from _row(trial, point, " (again)" if trial.number in again else "")
 
 
-def _row(trial: TrialFigures, point: LoadPoint) -> Iterator[str]:
+def _row(trial: TrialFigures, point: LoadPoint, suffix: str) -> Iterator[str]:
     for load in trial.loads:
         if load.load_point.key != point.key:
             continue
         figures = load.figures
         speculative = trial.candidate.speculation is not None
         cells = [
-            trial.candidate.label,
+            trial.candidate.label + suffix,
             milliseconds(figures["tpot_s"]),
             times(figures["speedup_tpot"]) if "speedup_tpot" in figures else "",
             times(figures["ttft_ratio"], interval=False) if "ttft_ratio" in figures else "",

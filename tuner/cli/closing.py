@@ -33,17 +33,18 @@ def _table(report: Report, answer: Answer) -> Table:
     table.add_column("candidate")
     for column in ("TPOT", "speedup (95 %)", "acceptance", "length"):
         table.add_column(column, justify="right")
+    again = report.baselines_again
     points = [point for point in report.manifest.load_points if point.sampling.temperature == answer.temperature]
     for point in points:
         table.add_row(f"[bold]{point.label}[/]")
         for trial in report.findings.trials:
-            table.add_row(*_row(trial, point.key, trial.candidate == answer.best))
+            table.add_row(*_row(trial, point.key, trial.candidate == answer.best, trial.number in again))
     return table
 
 
-def _row(trial: TrialFigures, load_point: str, best: bool) -> tuple[str, ...]:
+def _row(trial: TrialFigures, load_point: str, best: bool, again: bool) -> tuple[str, ...]:
     figures = next((load.figures for load in trial.loads if load.load_point.key == load_point), None)
-    name = f"  {trial.candidate.label}" + (" *" if best else "")
+    name = f"  {trial.candidate.label}{' (again)' if again else ' *' if best else ''}"
     if figures is None:
         return (name,)
     speedup = figures.get("speedup_tpot")

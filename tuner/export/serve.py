@@ -10,6 +10,7 @@ import yaml
 
 from tuner.records import Candidate, Json
 from tuner.space.methods import speculative_config
+from tuner.space.model_refs import resolve_candidate, resolve_model
 
 
 def serve_settings(target: str, candidate: Candidate) -> dict[str, Json]:
@@ -19,7 +20,8 @@ def serve_settings(target: str, candidate: Candidate) -> dict[str, Json]:
     `no-FLAG: true`; `null` ends the start with a usage error, so it is left out; nested mappings are read only by
     some releases, so they are written as a JSON string, which all read.
     """
-    settings: dict[str, Json] = {"model": target}
+    candidate = resolve_candidate(candidate)
+    settings: dict[str, Json] = {"model": resolve_model(target)}
     for name, value in candidate.engine_args.items():
         flag = name.replace("_", "-")
         if value is False:

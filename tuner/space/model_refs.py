@@ -37,6 +37,14 @@ def resolve_model(ref: str) -> str:
     return ref
 
 
+def settle_model(ref: str) -> str:
+    """Return `ref` so that it means the same from any working directory: a directory as its absolute path.
+
+    `demo:NAME` and hub ids mean the same everywhere and stay as they are.
+    """
+    return ref if ref.startswith(DEMO_PREFIX) else resolve_model(ref)
+
+
 def resolve_candidate(candidate: Candidate) -> Candidate:
     """Return the candidate with its draft resolved: what an engine is started with, here or from a written file.
 

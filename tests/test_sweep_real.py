@@ -1,0 +1,113 @@
+"""The main path on real engines: a sweep with vLLM, its artifact, and an engine started from what it wrote."""
+
+import json
+import shlex
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tuner.engine.process import Launch, free_port, running_engine
+from tuner.records import Verdict
+
+SPACE = """
+description: The smallest sweep that takes every turn, for CI.
+target: demo:target
+engine_args: {max_model_len: 512, max_num_seqs: 2, enforce_eager: true, gpu_memory_utilization: 0.3}
+env: {VLLM_CPU_KVCACHE_SPACE: "1"}
+drafts:
+  - {name: good, method: draft_model, model: "demo:good", k: [1, 4]}
+  - {name: ngram, method: ngram, options: {prompt_lookup_min: 2, prompt_lookup_max: 4}, k: [3]}
+load_points:
+  - {eval_set: demo, temperature: 0, concurrency: 1, max_tokens: 24, num_prompts: 4}
+protocol: {repeats: 2, warmup_requests: 1, baseline_again: false, reduced: "It only proves that the path works."}
+"""
+
+
+def tuner(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "tuner", *arguments], cwd=cwd, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def swept(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], Path]:
+    """Return the closing JSON and the run directory of a sweep with real engines, under a path that needs quoting."""
+    cwd = tmp_path_factory.mktemp("the user's 目录")
+    built = tuner("models", "demo", cwd=cwd)
+    assert built.returncode == 0, built.stderr
+    (cwd / "ci.yaml").write_text(SPACE)
+    done = tuner("sweep", "demo:target", "--space", "ci.yaml", "--out", "run", "--json", cwd=cwd)
+    assert done.returncode == 0, done.stderr
+    closing = json.loads(done.stdout.splitlines()[-1])
+    assert isinstance(closing, dict)
+    return closing, cwd / "run"
+
+
+@pytest.mark.real_ci
+def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, Any], Path]) -> None:
+    closing, run = swept
+    artifact = yaml.safe_load((run / "best_config.yaml").read_text())
+    (answer,) = artifact["answers"]
+    assert (closing["engine_starts"], closing["failed"]) == (4, 0)
+    assert artifact["verdict"] == closing["verdict"]
+    assert Verdict(artifact["verdict"]) in Verdict
+    points = {(curve["draft"], point["k"]): point for curve in answer["curves"] for point in curve["points"]}
+    assert {("good", 1), ("good", 4), ("ngram", 3)} <= points.keys()
+    for point in points.values():
+        assert point["tpot_s"]["value"] > 0 and point["speedup"]["n"] == 4
+    # The good draft is the target with noise: one proposed token is accepted more often than not, four give more.
+    assert 1.5 < points["good", 1]["mean_acceptance_length"]["value"] <= 2
+    assert (
+        points["good", 1]["mean_acceptance_length"]["value"] < points["good", 4]["mean_acceptance_length"]["value"] <= 5
+    )
+    assert artifact["fingerprint"]["engine"]["version"] == artifact["measured_on"]["engine"]["version"]
+    assert (run / "plots" / "speedup-t0.png").stat().st_size > 10_000
+
+
+@pytest.mark.real_ci
+def test_the_serve_file_starts_an_engine_that_does_what_was_promised(swept: tuple[dict[str, Any], Path]) -> None:
+    _, run = swept
+    answer = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]
+    expected = answer["recommended"]["speculation"]
+    assert metrics_of(run, "serve.yaml").count("vllm:spec_decode_num_drafts_total{") == (1 if expected else 0)
+
+
+@pytest.mark.real_ci
+def test_the_same_sweep_again_measures_nothing(swept: tuple[dict[str, Any], Path]) -> None:
+    _, run = swept
+    again = tuner("sweep", "demo:target", "--space", "ci.yaml", "--out", "run", "--json", cwd=run.parent)
+    closing = json.loads(again.stdout.splitlines()[-1])
+    assert (again.returncode, closing["engine_starts"], closing["trials"]) == (0, 0, 0)
+
+
+def metrics_of(run: Path, serve_file: str) -> str:
+    """Start an engine from a written file exactly as its header says, ask one question, and return its /metrics."""
+    port = free_port()
+    lines = [line for line in (run / "serve.env").read_text().splitlines() if not line.startswith("#")]
+    env = dict(shlex.split(line)[0].split("=", 1) for line in lines)
+    entry_point = (sys.executable, "-m", "vllm.entrypoints.openai.api_server")
+    launch = Launch(
+        command=(*entry_point, "--config", str(run / serve_file), "--host", "127.0.0.1", "--port", str(port)),
+        env=env,
+        log_path=run / f"{serve_file}.log",
+        port=port,
+        served_name=yaml.safe_load((run / serve_file).read_text())["model"],
+        api_key="",
+        start_timeout_s=300,
+        stall_timeout_s=120,
+        version="",
+    )
+    with running_engine(launch) as engine:
+        body = {"model": engine.served_name, "messages": [{"role": "user", "content": "Count: one, two, three, one,"}]}
+        request = urllib.request.Request(
+            f"{engine.base_url}/v1/chat/completions",
+            data=json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=120) as response:
+            assert json.load(response)["usage"]["completion_tokens"] > 0
+        with urllib.request.urlopen(f"{engine.base_url}/metrics", timeout=30) as response:
+            return str(response.read().decode())
