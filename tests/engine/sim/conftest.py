@@ -111,8 +111,8 @@ class Engine:
         """Step until these are served, or time is up; the loop goes on from call to call."""
         self.start()
         assert self.loop
-        everybody = asyncio.gather(*(one.done.wait() for one in served))
-        await asyncio.wait({everybody, self.loop}, timeout=at_most_s, return_when=asyncio.FIRST_COMPLETED)
+        ends: set[asyncio.Future[Any]] = {asyncio.gather(*(one.done.wait() for one in served)), self.loop}
+        await asyncio.wait(ends, timeout=at_most_s, return_when=asyncio.FIRST_COMPLETED)
         if self.loop.done():
             self.loop.result()
 
@@ -167,7 +167,7 @@ class EngineProcess:
             result: bytes = answer.read()
         return result
 
-    def wait_ready(self, timeout_s: float = 30.0) -> EngineProcess:
+    def wait_ready(self, timeout_s: float = 120.0) -> EngineProcess:
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             with suppress(OSError):

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from tuner.engine.sim import model
 from tuner.engine.sim.profile import DraftModel, Profile, PromptKind, TargetModel, load_profile
 from tuner.errors import EngineNotFound
-from tuner.records import Speculation
+from tuner.records import Json, Speculation
 
 chances = st.lists(st.floats(0, 1), min_size=1, max_size=8)
 
 
 def speculation(
-    k: int, draft: str | None = "models/good", method: str = "draft_model", **options: object
+    k: int, draft: str | None = "models/good", method: str = "draft_model", schedule: list[Json] | None = None
 ) -> Speculation:
-    return Speculation(method, k, draft or method, draft, options)  # type: ignore[arg-type]
+    return Speculation(method, k, draft or method, draft, {model.SCHEDULE: schedule} if schedule else {})
 
 
 def profile(**changes: object) -> Profile:
@@ -80,7 +80,7 @@ def test_step_time_by_hand() -> None:
 
 
 def test_k_schedule_by_batch_size() -> None:
-    scheduled = speculation(4, **{model.SCHEDULE: [[1, 4, 8], [8, 16, 2], [17, 99, 0]]})
+    scheduled = speculation(4, schedule=[[1, 4, 8], [8, 16, 2], [17, 99, 0]])
     # 5-7 lie in no range and carry the one before; 8 is cut to K.
     assert [model.effective_k(scheduled, n) for n in (1, 4, 6, 8, 16, 17, 200)] == [4, 4, 4, 2, 2, 0, 0]
     assert model.effective_k(None, 5) == 0

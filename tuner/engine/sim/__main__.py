@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from aiohttp import web
 
@@ -76,9 +77,9 @@ async def _live(arguments: Arguments, plan: EnginePlan, faults: Faults) -> int:
     log.info("Starting vLLM server on http://%s:%d", arguments.host, arguments.port)
     log.info("Started server process [%d]", os.getpid())
     log.info("Application startup complete.")
-    stopping = asyncio.create_task(stop.wait())
-    await asyncio.wait({stopping, app[BATCH_TASK]}, return_when=asyncio.FIRST_COMPLETED)
-    if not stopping.done():
+    ends: set[asyncio.Task[Any]] = {asyncio.create_task(stop.wait()), app[BATCH_TASK]}
+    await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    if not stop.is_set():
         app[BATCH_TASK].result()
     log.info("[shutdown] API server: shutdown triggered")
     await runner.cleanup()
