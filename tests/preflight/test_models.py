@@ -100,7 +100,11 @@ def test_download_is_asked_for_online_and_its_failure_told(monkeypatch: pytest.M
 
 
 def test_nothing_is_downloaded_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> dict[str, str]:
+        raise AssertionError("the hub was asked")
+
     monkeypatch.setenv("CI", "true")
+    monkeypatch.setattr(models, "run_script", never)
     target_refused("some/model", "is not downloaded in CI", download=True)
 
 
