@@ -49,7 +49,7 @@ def test_a_config_file_gives_flags_and_the_command_line_wins(tmp_path: Path) -> 
     config = tmp_path / "serve.yaml"
     speculative = {"method": "ngram", "num_speculative_tokens": 3}
     config.write_text(
-        "model: /m/target\nport: 5\nmax_model_len: 99\nenforce-eager: true\nasync-scheduling: false\n"
+        "model: /m/target\nport: 5\nmax_model_len: 99\nenforce-eager: true\ndisable-log-stats: false\n"
         f"served-model-name: [a, b]\nspeculative-config: '{json.dumps(speculative)}'\n"
     )
     arguments = parse_arguments(["--config", str(config), "--port", "7"])
@@ -59,6 +59,7 @@ def test_a_config_file_gives_flags_and_the_command_line_wins(tmp_path: Path) -> 
         99,
         "a",
     )
+    assert arguments.log_stats
     spec = parse_speculation(arguments.speculative_config)
     assert spec is not None
     assert (spec.method, spec.num_speculative_tokens, spec.draft) == ("ngram", 3, None)

@@ -28,6 +28,7 @@ def spec(k: int, draft: str | None = "m/weak") -> Speculation | None:
         ({"draft": "ngram"}, 4, None, True),
         ({"k_min": 3, "k_max": 5}, 2, "m/weak", False),
         ({"k_min": 3, "k_max": 5}, 3, "m/weak", True),
+        ({"k_min": 3, "k_max": 5}, 5, "m/weak", True),
         ({"k_min": 3, "k_max": 5}, 6, "m/weak", False),
     ],
 )
