@@ -1,0 +1,46 @@
+"""What a pool of workers is, whoever runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from tuner.records import WorkerFacts
+
+Report = Callable[[str], None]
+Job = Callable[[WorkerFacts, Report], Any]
+Result = tuple[int, Any]  # a worker's number, and what its job returned or the TunerError that it ended with
+
+
+class Pool(Protocol):
+    """Workers that each run one job at a time.
+
+    A job is called with the facts of its worker and a function that takes the name of the phase it is in.
+    """
+
+    @property
+    def workers(self) -> Sequence[WorkerFacts]:
+        """Who is there; the index is a worker's number."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What a person should know about these workers (fewer than wanted, for example)."""
+
+    def start(self, worker: int, job: Job) -> None:
+        """Start a job; it has to be picklable (a partial of a module's function).
+
+        ValueError: the worker is busy.  PoolError: the worker was lost and cannot be replaced.
+        """
+
+    def phases(self) -> Mapping[int, str]:
+        """Return the last known phase of each running job.  Does not wait for the workers."""
+
+    def wait(self, timeout_s: float) -> list[Result]:
+        """Wait until a job ends, at most `timeout_s`, and return all that ended; [] at once if none is running.
+
+        A TunerError of a job is its result; so is a PoolError if its worker was lost, and the other workers go on.
+        Any other exception of a job is raised, after the results of the others were returned.
+        """
+
+    def close(self) -> None:
+        """End all workers, whatever they are doing.  Safe to call twice."""

@@ -1,0 +1,135 @@
+"""What one host has: CPU cores and their topology, GPUs as NVML knows them.  Read on the host itself."""
+
+from __future__ import annotations
+
+import os
+import platform
+import socket
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from tuner.pool.cores import parse_cpu_list
+
+_SYSTEM_CPUS = Path("/sys/devices/system/cpu")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU.  id: as CUDA_VISIBLE_DEVICES names it; uuid: "" if NVML does not know it; near: CPUs next to it."""
+
+    id: str
+    uuid: str = ""
+    name: str = "GPU"
+    near: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What a worker finds where it was put.
+
+    cores: the logical CPUs of each physical core that this process may use.  missing: what the host lacks and the
+    sweep needs, in words.
+    """
+
+    host: str
+    cpu: str
+    cores: tuple[tuple[int, ...], ...]
+    gpus: tuple[Gpu, ...]
+    tuner_version: str
+    missing: tuple[str, ...] = ()
+
+
+def look_around(gpu_ids: Sequence[str], required_paths: Sequence[str] = ()) -> HostFacts:
+    """Return what this host has.  required_paths: absolute paths that have to exist on it."""
+    return HostFacts(
+        host=socket.gethostname(),
+        cpu=_cpu_model(),
+        cores=_cores(),
+        gpus=describe_gpus(gpu_ids),
+        tuner_version=tuner_version(),
+        missing=tuple(path for path in required_paths if not Path(path).exists()),
+    )
+
+
+def tuner_version() -> str:
+    """Return the version of this package, "" if it is not installed."""
+    try:
+        return version("spec-tuner")
+    except PackageNotFoundError:
+        return ""
+
+
+def describe_gpus(gpu_ids: Sequence[str]) -> tuple[Gpu, ...]:
+    """Return what NVML knows of some GPUs (indices or UUIDs); the bare id where it knows nothing."""
+    if not gpu_ids:
+        return ()
+    with _nvml() as available:
+        return tuple(_describe_gpu(gpu_id) if available else Gpu(gpu_id) for gpu_id in gpu_ids)
+
+
+def visible_gpu_ids() -> tuple[str, ...]:
+    """Return the GPUs that this process may use: CUDA_VISIBLE_DEVICES if set, else all that NVML counts."""
+    import pynvml
+
+    with _nvml() as available:
+        count = pynvml.nvmlDeviceGetCount() if available else 0
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if allowed is None or count == 0:
+        return tuple(str(index) for index in range(count))
+    return tuple(part.strip() for part in allowed.split(",") if part.strip())
+
+
+@contextmanager
+def _nvml() -> Iterator[bool]:
+    import pynvml
+
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _describe_gpu(gpu_id: str) -> Gpu:
+    import pynvml
+
+    try:
+        by_index = gpu_id.isdecimal()
+        handle = (
+            pynvml.nvmlDeviceGetHandleByIndex(int(gpu_id)) if by_index else pynvml.nvmlDeviceGetHandleByUUID(gpu_id)
+        )
+        words = (max(_all_cpus()) + 64) // 64
+        masks = pynvml.nvmlDeviceGetCpuAffinity(handle, words)
+        near = frozenset(64 * word + bit for word, mask in enumerate(masks) for bit in range(64) if mask >> bit & 1)
+        return Gpu(gpu_id, pynvml.nvmlDeviceGetUUID(handle), pynvml.nvmlDeviceGetName(handle), near)
+    except pynvml.NVMLError:
+        return Gpu(gpu_id)  # a logical GPU of a test cluster, or a MIG slice without these queries
+
+
+def _cores() -> tuple[tuple[int, ...], ...]:
+    """Return the physical cores as groups of the logical CPUs that this process may use."""
+    allowed = _all_cpus()
+    groups: dict[tuple[int, ...], None] = {}
+    for cpu in sorted(allowed):
+        siblings = _SYSTEM_CPUS / f"cpu{cpu}" / "topology" / "thread_siblings_list"
+        group = parse_cpu_list(siblings.read_text()) if siblings.exists() else (cpu,)
+        groups[tuple(sorted(allowed.intersection(group)))] = None
+    return tuple(groups)
+
+
+def _all_cpus() -> set[int]:
+    return os.sched_getaffinity(0)
+
+
+def _cpu_model() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
+    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(models, platform.processor() or platform.machine())

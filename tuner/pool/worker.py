@@ -1,0 +1,66 @@
+"""The process that Ray runs for one worker: it holds the GPUs that Ray granted, and runs one job at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tuner.errors import TunerError
+from tuner.pool.base import Job
+from tuner.pool.host import HostFacts, look_around
+from tuner.records import WorkerFacts
+
+
+class TrialWorker:
+    """A Ray actor with two threads: one runs the job, the other says in which phase it is."""
+
+    def __init__(self) -> None:
+        self._phase = ""
+        self._facts: WorkerFacts | None = None
+        self._omp_num_threads: str | None = None
+
+    def look(self, required_paths: Sequence[str]) -> HostFacts:
+        """Return what is on this host, with the GPUs that Ray granted."""
+        import ray
+
+        granted = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
+        return look_around([str(gpu_id) for gpu_id in granted], required_paths)
+
+    def settle(self, facts: WorkerFacts, omp_num_threads: str | None) -> int:
+        """Take the facts that the driver gave this worker; return its process id.
+
+        omp_num_threads: that of the driver's environment, None if unset there.
+        """
+        self._facts = facts
+        self._omp_num_threads = omp_num_threads
+        return os.getpid()
+
+    def run(self, job: Job) -> Any:
+        """Return what the job returns, or the TunerError that it ended with."""
+        if self._facts is None:
+            raise RuntimeError("the worker has not been settled")
+        self._prepare(self._facts)
+        self._report("starting")
+        try:
+            return job(self._facts, self._report)
+        except TunerError as error:
+            return error
+
+    def phase(self) -> str:
+        """Return the phase that the running job reported last."""
+        return self._phase
+
+    def _report(self, phase: str) -> None:
+        self._phase = phase
+
+    def _prepare(self, facts: WorkerFacts) -> None:
+        # Linux keeps affinity per thread, and an engine inherits that of the thread which starts it.
+        for task in Path("/proc/self/task").iterdir():
+            os.sched_setaffinity(int(task.name), facts.cpu_cores)
+        # Ray sets OMP_NUM_THREADS to the actor's CPUs, here 1, and an engine on the CPU would obey it.
+        if self._omp_num_threads is None:
+            os.environ.pop("OMP_NUM_THREADS", None)
+        else:
+            os.environ["OMP_NUM_THREADS"] = self._omp_num_threads
