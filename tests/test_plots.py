@@ -8,6 +8,7 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.transforms import BboxBase
 
 from tuner.analysis.findings import findings
 from tuner.plots import plot_acceptance, plot_speedup, save_plots
@@ -113,17 +114,32 @@ def test_best_k_and_inflection_are_marked_and_named(result: Findings) -> None:
     bends = sorted(round(x) for x, _ in points(axes, "v"))
     assert bends == [0, 3]
     words = texts(figure)
-    assert "good: best K = 3 (1.58x), inflection K = 3" in words
-    assert "weak: no K is clearly faster" in words
+    assert "good: best K = 3 (1.58x), inflection 3" in words
+    assert "weak: no K clearly faster, inflection 0" in words
     assert "best K: fastest, or the smallest that noise cannot tell from it" in words
     assert "inflection: the next token gains less than 1 %" in words
 
 
-def test_an_open_inflection_is_shown_as_a_range(make_trial: Make) -> None:
-    result = findings([make_trial(), *(make_trial(k, k=k, tpot=0.02 / (1 + k / 3)) for k in (1, 2, 3))], (C1,))
-    figure = plot_speedup(curves_of(result), subtitle=SUBTITLE)
-    assert "inflection not resolved" in texts(figure)
+def test_an_inflection_that_is_open_or_not_reached_has_no_mark(make_trial: Make) -> None:
+    rising = [make_trial(k, k=k, tpot=0.02 / (1 + k / 3)) for k in (1, 2, 3)]
+    figure = plot_speedup(curves_of(findings([make_trial(), *rising], (C1,))), subtitle=SUBTITLE)
+    assert "good: best K = 3 (2.00x), no inflection up to 3" in texts(figure)
     assert points(figure.axes[0], "v") == []
+
+    def unsure(_load: LoadPoint, i: int, _r: int) -> float:
+        return 0.012 * (1 + 0.1 * (i % 3 - 1))
+
+    noisy = [*rising[:2], make_trial(3, k=3, tpot=unsure)]
+    figure = plot_speedup(curves_of(findings([make_trial(), *noisy], (C1,))), subtitle=SUBTITLE)
+    assert "inflection open: 2-3" in texts(figure)
+    assert points(figure.axes[0], "v") == []
+
+
+def test_a_draft_that_failed_everywhere_says_so(make_trial: Make) -> None:
+    trials = [make_trial(), make_trial(1, k=2), make_trial(2, k=2, draft="broken", failure="no such file")]
+    figure = plot_speedup(curves_of(findings(trials, (C1,))), subtitle=SUBTITLE)
+    assert "broken: every K failed" in texts(figure)
+    assert "this K failed" in texts(figure)
 
 
 def test_a_failed_k_is_a_cross_on_the_axis(result: Findings) -> None:
@@ -142,18 +158,34 @@ def test_title_and_subtitle_and_n_are_there(result: Findings) -> None:
     assert C1.label in words
 
 
-def test_all_text_lies_inside_the_picture(result: Findings) -> None:
+@pytest.mark.parametrize("panels", [1, 2, 3, 6])
+def test_no_text_leaves_the_picture_or_meets_another(make_trial: Make, panels: int) -> None:
+    name = "a-rather-long-eval-set-name"
+    loads = tuple(LoadPoint(name, c, 33, ignore_eos=True) for c in (1, 8, 16, 64, 128, 256)[:panels])
+    drafts = ("Qwen3-0.6B-Instruct-of-mine", "n-gram", "eagle3-head-second-try")
+    candidates = [make_trial(i, k=2, draft=name, loads=loads, tpot=0.01) for i, name in enumerate(drafts, 1)]
+    failed = make_trial(9, k=4, draft="n-gram", failure="out of memory")
+    curves = curves_of(findings([make_trial(loads=loads), *candidates, failed], loads))
     for plot in (plot_speedup, plot_acceptance):
-        figure = plot(curves_of(result), subtitle="a long subtitle that has to be broken " * 6)
+        figure = plot(curves, subtitle="a long subtitle that has to be broken " * 6)
         figure.draw_without_rendering()
-        parts = [*figure.texts, *figure.legends, *(axes.get_legend() for axes in figure.axes)]
-        for part in parts:
-            assert part is not None
-            box = part.get_window_extent()
+        heads = [legend for axes in figure.axes if (legend := axes.get_legend())]
+        boxes = [part.get_window_extent() for part in (*figure.texts, *figure.legends, *heads)]
+        boxes += [axes.get_window_extent() for axes in figure.axes]
+        assert len(heads) == panels
+        for i, box in enumerate(boxes):
             assert box.x0 >= 0
             assert box.y0 >= 0
             assert box.x1 <= figure.bbox.width
             assert box.y1 <= figure.bbox.height
+            # A legend's frame, which is not drawn, has padding of a few pixels.
+            assert not any(_overlap(box, other) for other in boxes[i + 1 :])
+
+
+def _overlap(one: BboxBase, other: BboxBase, padding: float = 6.0) -> bool:
+    width = min(one.x1, other.x1) - max(one.x0, other.x0)
+    height = min(one.y1, other.y1) - max(one.y0, other.y0)
+    return width > padding and height > padding
 
 
 def test_acceptance_draws_the_largest_k(result: Findings) -> None:

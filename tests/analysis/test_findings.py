@@ -74,6 +74,7 @@ def test_speculate_below(make_trial: Make) -> None:
     answer = only(run(make_trial, {2: {1: 1.4, 8: 1.2, 64: 0.6}, 4: {1: 1.8, 8: 1.3, 64: 0.4}}))
     assert (answer.verdict, answer.below, answer.best.k) == (Verdict.SPECULATE_BELOW, 64, 4)
     assert (answer.objective.low or 0) > 1
+    assert answer.objective.note.startswith("over the load points below concurrency 64")
     assert len(answer.loads) == 3
     assert "Below concurrency 64" in answer.why
     assert "At concurrency 64: good K=4 runs at 0.4" in answer.why

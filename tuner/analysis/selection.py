@@ -7,7 +7,7 @@ Error rates are per sweep: with m candidates, each has to be faster than no spec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from tuner.analysis.comparison import advantage, load_figures, objective_speedup, speedup_estimate
@@ -15,7 +15,7 @@ from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.statistics import CONFIDENCE, exp
 from tuner.analysis.wording import describe, what_limits
-from tuner.records import Answer, Candidate, KCurve, LoadFigures, LoadPoint, TrialFigures, Verdict
+from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, LoadPoint, TrialFigures, Verdict
 
 Loads = tuple[LoadPoint, ...]
 
@@ -51,13 +51,20 @@ def answer(
         temperature=temperature,
         verdict=choice.verdict,
         best=best.candidate,
-        objective=objective_speedup(best, temperature, choice.loads),
+        objective=_objective(best, temperature, choice),
         why=choice.why,
         loads=_figures_at(best, loads),
         curves=tuple(curves),
         below=choice.below,
         runner_up=_candidate(choice.runner_up),
     )
+
+
+def _objective(best: TrialFigures, temperature: float, choice: Choice) -> Figure:
+    figure = objective_speedup(best, temperature, choice.loads)
+    if choice.below is None:
+        return figure
+    return replace(figure, note=f"over the load points below concurrency {choice.below}; {figure.note}")
 
 
 def _candidate(contender: Contender | None) -> Candidate | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,8 @@ GREY = "#555555"
 DODGE = 0.10  # distance in K between drafts, so that their intervals do not hide one another
 # Inches. The layout is computed, so that the text above the panels can never squash them.
 CELL_WIDTH, PANEL_HEIGHT, LINE_HEIGHT = 6.6, 3.7, 0.25
-HEADER, FOOTER, X_LABEL, Y_LABEL, EDGE = 0.95, 0.95, 0.75, 0.95, 0.2
+HEADER, X_LABEL, Y_LABEL, EDGE = 0.95, 0.75, 0.95, 0.2
+LINE_CHARS, TITLE_CHARS = 56, 50  # what fits above a panel
 TEXT = 12  # points
 LINE: Any = {"linewidth": 2.2, "markersize": 8, "markeredgecolor": "white", "markeredgewidth": 0.8, "zorder": 4}
 
@@ -39,6 +40,14 @@ class Style:
     shift: float
 
 
+@dataclass(frozen=True)
+class Head:
+    """What is said about one draft above a panel."""
+
+    style: Style
+    text: str
+
+
 def styles_of(curves: Sequence[KCurve]) -> dict[str, Style]:
     """Return the looks of each draft by name."""
     names = list(dict.fromkeys(curve.draft_name for curve in curves))
@@ -48,26 +57,41 @@ def styles_of(curves: Sequence[KCurve]) -> dict[str, Style]:
     }
 
 
-def panels(curves: Sequence[KCurve], title: str, subtitle: str) -> tuple[Figure, dict[LoadPoint, Axes]]:
-    """Return a figure with an empty panel for each load point, each with room above it for a line for each draft."""
+def panels(
+    title: str, subtitle: str, heads: Mapping[LoadPoint, Sequence[Head]], footer_rows: int
+) -> tuple[Figure, dict[LoadPoint, Axes]]:
+    """Return a figure with a panel for each load point, its name and one line a draft above it.
+
+    footer_rows: lines of text to leave room for at the bottom.
+    """
     from matplotlib.figure import Figure
 
-    loads = list(dict.fromkeys(curve.load_point for curve in curves))
-    columns = min(len(loads), 3 if len(loads) > 4 else 2)
-    rows = math.ceil(len(loads) / columns)
-    cell_height = PANEL_HEIGHT + 0.45 + LINE_HEIGHT * len({curve.draft_name for curve in curves}) + X_LABEL
-    width, height = max(CELL_WIDTH * columns, 9.5), HEADER + rows * cell_height + FOOTER
+    wrapped = {
+        load: [Head(h.style, textwrap.fill(h.text, LINE_CHARS, break_on_hyphens=False)) for h in head]
+        for load, head in heads.items()
+    }
+    titles = {load: textwrap.fill(load.label, TITLE_CHARS, break_on_hyphens=False) for load in heads}
+    text_rows = max(_rows([titles[load], *(h.text for h in head)]) for load, head in wrapped.items())
+    columns = min(len(heads), 3 if len(heads) > 4 else 2)
+    cell = CELL_WIDTH, 0.2 + LINE_HEIGHT * text_rows + PANEL_HEIGHT + X_LABEL
+    footer = 2 * EDGE + 1.15 * LINE_HEIGHT * footer_rows
+    width, height = max(cell[0] * columns, 9.5), HEADER + math.ceil(len(heads) / columns) * cell[1] + footer
     figure = Figure(figsize=(width, height))
     figure.text(EDGE / width, 1 - EDGE / height, title, fontsize=17, fontweight="bold", va="top")
     lines = "\n".join(textwrap.wrap(subtitle, int(width * 11.5))[:2])
     figure.text(EDGE / width, 1 - 0.52 / height, lines, fontsize=TEXT, color=GREY, va="top")
     axes_of = {}
-    for i, load in enumerate(loads):
+    for i, load in enumerate(heads):
         left = (i % columns) * width / columns + Y_LABEL
-        bottom = height - HEADER - (i // columns + 1) * cell_height + X_LABEL
+        bottom = height - HEADER - (i // columns + 1) * cell[1] + X_LABEL
         box = (left / width, bottom / height, (width / columns - Y_LABEL - EDGE) / width, PANEL_HEIGHT / height)
         axes_of[load] = _bare_axes(figure, box)
+        _head(axes_of[load], titles[load], wrapped[load])
     return figure, axes_of
+
+
+def _rows(texts: Sequence[str]) -> int:
+    return sum(text.count("\n") + 1 for text in texts)
 
 
 def _bare_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
@@ -79,14 +103,15 @@ def _bare_axes(figure: Figure, box: tuple[float, float, float, float]) -> Axes:
     return axes
 
 
-def panel_legend(axes: Axes, load: LoadPoint, lines: Sequence[tuple[Style, str]]) -> None:
-    """Put the load point's name and a line for each draft above the panel, where they hide no curve."""
+def _head(axes: Axes, title: str, lines: Sequence[Head]) -> None:
+    """Put the load point's name and the drafts' lines above the panel, where they hide no curve."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], color=s.colour, marker=s.marker, ls=s.line, label=text, **LINE) for s, text in lines]
+    looks = [(head.style, head.text) for head in lines]
+    handles = [Line2D([], [], color=s.colour, marker=s.marker, ls=s.line, label=text, **LINE) for s, text in looks]
     axes.legend(
         handles=handles,
-        title=load.label,
+        title=title,
         title_fontproperties={"weight": "bold", "size": TEXT + 1},
         alignment="left",
         loc="lower left",
@@ -99,15 +124,28 @@ def panel_legend(axes: Axes, load: LoadPoint, lines: Sequence[tuple[Style, str]]
 
 
 def footer_note(figure: Figure, text: str) -> None:
-    """Write a line at the bottom."""
-    figure.text(EDGE / figure.get_figwidth(), EDGE / figure.get_figheight(), text, fontsize=TEXT, color=GREY)
+    """Write lines at the bottom."""
+    left, bottom = EDGE / figure.get_figwidth(), EDGE / figure.get_figheight()
+    figure.text(left, bottom, text, fontsize=TEXT, color=GREY, va="bottom", linespacing=1.4)
 
 
-def footer_legend(figure: Figure, symbols: Sequence[tuple[dict[str, Any], str]]) -> None:
+def footer_columns(panel_count: int) -> int:
+    """Return in how many columns the explanations at the bottom go."""
+    return 1 if panel_count == 1 else 2
+
+
+def footer_legend(figure: Figure, symbols: Sequence[tuple[dict[str, Any], str]], columns: int) -> None:
     """Explain at the bottom the marks that all drafts share.  symbols: Line2D looks and what they mean."""
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], **{"color": GREY, **looks}, label=text) for looks, text in symbols]
     figure.legend(
-        handles=handles, loc="lower left", ncols=2, fontsize=TEXT, frameon=False, handlelength=2.6, columnspacing=3.0
+        handles=handles,
+        loc="lower left",
+        ncols=columns,
+        fontsize=TEXT,
+        frameon=False,
+        handlelength=2.6,
+        columnspacing=3.0,
+        labelspacing=0.7,
     )

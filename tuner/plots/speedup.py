@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tuner.plots.layout import GREY, LINE, TEXT, Style, footer_legend, panel_legend, panels, styles_of
-from tuner.records import CurvePoint, KCurve
+from tuner.plots.layout import GREY, LINE, TEXT, Head, Style, footer_columns, footer_legend, panels, styles_of
+from tuner.records import CurvePoint, Inflection, KCurve, LoadPoint
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +24,13 @@ def plot_speedup(curves: Sequence[KCurve], *, subtitle: str) -> Figure:
 
     subtitle: what was measured on what (target, engine, device), shown under the title.
     """
-    styles = styles_of(curves)
-    figure, axes_of = panels(curves, "Speedup of speculative decoding by number of draft tokens K", subtitle)
+    styles, symbols = styles_of(curves), _speedup_symbols(curves)
+    heads: dict[LoadPoint, list[Head]] = {}
+    for curve in curves:
+        heads.setdefault(curve.load_point, []).append(Head(styles[curve.draft_name], _speedup_words(curve)))
+    columns = footer_columns(len(heads))
+    title = "Speedup of speculative decoding by number of draft tokens K"
+    figure, axes_of = panels(title, subtitle, heads, math.ceil(len(symbols) / columns))
     bottom, top = _speedup_limits(curves)
     for load, axes in axes_of.items():
         of_load = [curve for curve in curves if curve.load_point == load]
@@ -35,8 +41,7 @@ def plot_speedup(curves: Sequence[KCurve], *, subtitle: str) -> Figure:
         axes.set_xticks(sorted({point.k for curve in curves for point in curve.points}))
         axes.set_xlabel("K = draft tokens proposed per step (0: no speculation)", fontsize=TEXT)
         axes.set_ylabel("speedup over no speculation (x)", fontsize=TEXT)
-        panel_legend(axes, load, [(styles[c.draft_name], _speedup_words(c)) for c in of_load])
-    footer_legend(figure, _speedup_symbols(curves))
+    footer_legend(figure, symbols, columns)
     return figure
 
 
@@ -57,7 +62,7 @@ def _speedup_limits(curves: Sequence[KCurve]) -> tuple[float, float]:
 
 
 def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
-    points = _measured(curve)
+    points = _measured(curve) if any(point.k for point, _ in _measured(curve)) else []
     xs = [point.k + style.shift if point.k else 0.0 for point, _ in points]
     ys = [value for _, value in points]
     place = {point.k: (x, y) for (point, _), x, y in zip(points, xs, ys, strict=True)}
@@ -104,14 +109,20 @@ def _within(k: int, candidates: Sequence[int]) -> bool:
 
 
 def _speedup_words(curve: KCurve) -> str:
-    """Return the draft's line in the legend: its best K there and its inflection."""
-    best = next((value for point, value in _measured(curve) if point.k == curve.best_k), 1.0)
-    words = f"best K = {curve.best_k} ({best:.2f}x)" if curve.best_k else "no K is clearly faster"
-    bend = curve.inflection
-    left_open = f"{min(bend.candidates)}-{max(bend.candidates)}" if len(bend.candidates) > 1 else ""
-    if bend.k is None:
-        return f"{curve.draft_name}: {words}, inflection not resolved" + (f" ({left_open} open)" if left_open else "")
-    return f"{curve.draft_name}: {words}, inflection K = {bend.k}" + (f" ({left_open} open)" if left_open else "")
+    """Return the draft's line above the panel: its best K there and its inflection."""
+    measured = {point.k: value for point, value in _measured(curve)}
+    if not any(measured):
+        return f"{curve.draft_name}: every K failed"
+    best = f"best K = {curve.best_k} ({measured[curve.best_k]:.2f}x)" if curve.best_k else "no K clearly faster"
+    return f"{curve.draft_name}: {best}, {_inflection_words(curve.inflection, max(measured))}"
+
+
+def _inflection_words(inflection: Inflection, last: int) -> str:
+    ks = inflection.candidates
+    left_open = f"{min(ks)}-{max(ks)}" if len(ks) > 1 else ""
+    if inflection.k is not None:
+        return f"inflection {inflection.k}" + (f" ({left_open}\u00a0open)" if left_open else "")
+    return f"inflection open: {left_open}" if left_open else f"no inflection up to {last}"
 
 
 def _speedup_symbols(curves: Sequence[KCurve]) -> list[tuple[dict[str, Any], str]]:
