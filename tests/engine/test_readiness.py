@@ -2,6 +2,7 @@ import json
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 
@@ -126,6 +127,18 @@ def test_nobody_there_is_not_yet_and_no_http_is_a_stranger() -> None:
         with pytest.raises(WrongServer, match="does not speak HTTP"):
             fetch(port, "/", "")
         thread.join()
+    assert fetch(port, "/", "") is None
+
+
+def test_a_socket_connected_with_itself_is_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        port = own.getsockname()[1]
+
+    def connect(connection: HTTPConnection) -> None:
+        connection.sock = socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.1", port))
+
+    monkeypatch.setattr(HTTPConnection, "connect", connect)
     assert fetch(port, "/", "") is None
 
 

@@ -6,8 +6,10 @@ its pipe close and removes the engine with everything that it started.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import random
 import re
 import selectors
 import signal
@@ -16,7 +18,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -29,6 +30,8 @@ SUPERVISOR = Path(__file__).with_name("supervisor.py")
 STOP_GRACE_S = 8.0
 KILL_MARGIN_S = 20.0
 """How long after the grace a killed process may need to disappear (unmapping memory) before it counts as stuck."""
+PORTS = range(20_000, 32_000)
+"""Below Linux' ephemeral ports (32768 on), above those that Ray gives its workers (10002-19999)."""
 REDACTED = "***"
 
 _FIXED_ENV = {
@@ -72,10 +75,15 @@ class Launch:
 
 
 def free_port() -> int:
-    """Return a TCP port of 127.0.0.1 that is free at this moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+    """Return a TCP port of 127.0.0.1 that is free at this moment, from where the system takes none for clients.
+
+    A port of the ephemeral range could be taken by anybody's outgoing connection before the engine binds it.
+    """
+    for port in random.sample(PORTS, len(PORTS)):
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise EngineCrashed(f"No TCP port of {PORTS.start}-{PORTS.stop - 1} is free.", "`ss -ltnp` shows who listens.")
 
 
 def engine_env(inherited: Mapping[str, str], own: Mapping[str, str], api_key: str) -> dict[str, str]:
@@ -231,7 +239,7 @@ def _silent(_: str) -> None:
     pass
 
 
-@contextmanager
+@contextlib.contextmanager
 def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) -> Iterator[RunningEngine]:
     """Start an engine, yield it when it serves, stop it however the block ends, and wait for its memory to return.
 

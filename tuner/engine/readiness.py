@@ -57,6 +57,9 @@ def fetch(port: int, path: str, api_key: str) -> Answer | None:
     """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=HTTP_TIMEOUT_S)
     try:
+        connection.connect()
+        if connection.sock.getsockname() == connection.sock.getpeername():
+            return None  # Where nobody listens yet, the kernel may connect an ephemeral port with itself.
         connection.request("GET", path, headers={"Authorization": f"Bearer {api_key}", "Connection": "close"})
         response = connection.getresponse()
         return Answer(response.status, response.read(MAX_BODY_BYTES))
