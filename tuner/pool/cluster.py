@@ -40,6 +40,8 @@ def connected(num_gpus: int | None = None) -> Iterator[tuple[Node, ...]]:
 def _quiet_and_private(*, alone: bool) -> None:
     """Set what Ray reads from the environment when it is imported."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    # Else ray.init waits, without limit, for idle workers that nobody asked for: seen to hang on an overloaded host.
+    os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
     if alone:
         # Named for another system; on Linux too it is the only switch with which all of Ray's servers bind to
         # 127.0.0.1 instead of every interface.
