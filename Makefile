@@ -1,0 +1,63 @@
+# Each verb does its own set-up. `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+
+VENV := .venv
+BIN := $(VENV)/bin
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
+  $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
+# The engine for this machine: vLLM where an NVIDIA GPU answers, else vLLM's CPU build.
+KIND ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo cuda || echo cpu)
+READY := .make/$(KIND)
+
+TARGET ?=
+SPACE ?=
+EVAL_SET ?=
+OUT ?=
+ENGINE ?=
+ARGS ?=
+
+# Without TARGET the demo; the simulated engine needs no models.
+target := $(or $(TARGET),demo:target)
+space := $(or $(SPACE),$(if $(TARGET),,demo))
+needs_demo := $(if $(filter sim%,$(ENGINE)),,$(if $(filter demo:%,$(target)),demo))
+
+.PHONY: help sweep test lint test-real bench demo clean
+
+help: ## list the verbs
+	@echo "make sweep [TARGET=<model directory or hub id>] [SPACE=] [EVAL_SET=] [OUT=] [ENGINE=] [ARGS=]"
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+sweep: $(READY) $(needs_demo) ## measure TARGET (default: the demo model) and write its best_config.yaml
+	$(BIN)/tuner sweep "$(target)" $(if $(space),--space "$(space)") $(if $(EVAL_SET),--eval-set "$(EVAL_SET)") \
+	  $(if $(OUT),--out "$(OUT)") $(if $(ENGINE),--engine "$(ENGINE)") $(ARGS)
+
+test: lint demo ## everything that CI checks: lint, unit tests, one real sweep
+	$(BIN)/python -m pytest -m "not real"
+
+lint: $(READY) ## ruff, mypy --strict, import layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-real: $(READY) demo ## every test that starts real vLLM engines (many minutes)
+	$(BIN)/python -m pytest -m "real or real_ci"
+
+bench: $(READY) ## benchmarks, each ending in one line of JSON
+	for bench in tests/bench/*.py; do $(BIN)/python "$$bench"; done
+
+demo: $(READY) ## build the demo models, once, outside this folder
+	@$(BIN)/tuner models demo
+
+clean: ## remove the virtual environment and caches; runs/ and models stay
+	rm -rf $(VENV) .make .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+
+$(READY): pyproject.toml tools/setup
+	@[ -n "$(PYTHON)" ] || { echo "error: no Python 3.11 or newer with venv found; name one: make PYTHON=..." >&2; exit 2; }
+	@mkdir -p .make
+	[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
+	@tools/setup $(VENV) $(KIND)
+	@touch $@
