@@ -19,6 +19,10 @@ from tuner.records import (
 )
 from tuner.words import duration, milliseconds, plain, times, verdict_words
 
+_RATIOS = (
+    "Speedup is baseline TPOT / candidate TPOT; the other ratios are candidate / baseline, so a TTFT ratio above 1 "
+    "means a longer wait for the first token."
+)
 _COLUMNS = (
     "candidate",
     "TPOT",
@@ -44,7 +48,7 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
     again = {trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN}
     for point in manifest.load_points:
         lines += [*_load_point(point, findings, again), ""]
-    lines += ["Ratios are baseline / candidate: above 1 the candidate is faster.", ""]
+    lines += [_RATIOS, ""]
     lines += [*_curves(findings), *_failed(findings), *_changed_settings(trials), *_basis(manifest, trials)]
     return "\n".join(lines).rstrip() + "\n"
 

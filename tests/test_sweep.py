@@ -1,0 +1,225 @@
+"""Whole sweeps against the simulated engine: what is measured, what is kept, what is concluded."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tuner.errors import NothingMeasured
+from tuner.prepare import Prepared, SweepRequest, prepare
+from tuner.progress import Progress
+from tuner.records import FailureKind, Role, TrialRecord, Verdict
+from tuner.store import read_run
+from tuner.sweep import SweepOptions, SweepResult, run_sweep
+
+SPACE = """
+target: simulated
+engine_args: {{max_model_len: 2048}}
+drafts:
+  - {{name: good, method: draft_model, model: good, k: [1, 3]}}
+  - {{name: weak, method: draft_model, model: weak, k: [2]}}
+load_points:
+  - {{eval_set: prompts.jsonl, temperature: 0, concurrency: {concurrency}, max_tokens: 24}}
+protocol: {{repeats: {repeats}, warmup_requests: 1}}
+{more}
+"""
+PROMPTS = "".join(f'{{"id": "p{i}", "category": "c{i % 2}", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(6))
+
+
+class Killed(BaseException):
+    """Stands for whatever ends the driver in the middle of a sweep."""
+
+
+@dataclass
+class View:
+    """Watches a sweep; raises Killed once `kill_after` trials are done."""
+
+    kill_after: int | None = None
+    messages: list[str] = field(default_factory=list)
+    done: list[TrialRecord] = field(default_factory=list)
+    states: list[Progress] = field(default_factory=list)
+
+    def message(self, text: str) -> None:
+        self.messages.append(text)
+
+    def trial_done(self, record: TrialRecord, words: str) -> None:
+        self.done.append(record)
+        if self.kill_after == len(self.done):
+            raise Killed
+
+    def update(self, progress: Progress) -> None:
+        self.states.append(progress)
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prompts.jsonl").write_text(PROMPTS)
+    return tmp_path
+
+
+def prepared(
+    faults: Sequence[str] = (), *, concurrency: str = "1", repeats: int = 2, more: str = "", noise: str = ""
+) -> Prepared:
+    Path("space.yaml").write_text(SPACE.format(concurrency=concurrency, repeats=repeats, more=more))
+    Path("sim.yaml").write_text(
+        "targets: [{match: '*', step_s: 0.004, token_s: 0.00002}]\n"
+        "drafts:\n"
+        "  - {match: '*weak*', step_s: 0.003, acceptance: [0.1]}\n"
+        "  - {match: '*', step_s: 0.0004, acceptance: [0.8]}\n"
+        f"{noise}\nfaults: [{', '.join(faults)}]\n"
+    )
+    return prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+
+
+def sweep(inputs: Prepared, view: View | None = None, out: str = "run", **options: bool) -> SweepResult:
+    return run_sweep(inputs, SweepOptions(Path(out), pool="local", **options), view or View())
+
+
+def test_a_sweep_measures_every_candidate_between_two_baselines_and_recommends_the_best(workshop: Path) -> None:
+    view = View()
+    result = sweep(prepared(), view)
+    assert [(r.role, r.candidate.label) for r in view.done] == [
+        (Role.BASELINE, "no speculation"),
+        (Role.CANDIDATE, "good K=1"),
+        (Role.CANDIDATE, "good K=3"),
+        (Role.CANDIDATE, "weak K=2"),
+        (Role.BASELINE_AGAIN, "no speculation"),
+    ]
+    (answer,) = result.report.findings.answers
+    assert (answer.verdict, answer.best.label) == (Verdict.SPECULATE, "good K=3")
+    assert answer.objective.low is not None and answer.objective.low > 1
+    artifact = yaml.safe_load(result.report.artifact.read_text())
+    assert artifact["answers"][0]["recommended"]["speculation"]["num_speculative_tokens"] == 3
+    assert "speculative-config" in yaml.safe_load((workshop / "run/serve.yaml").read_text())
+    assert "speculative-config" not in yaml.safe_load((workshop / "run/serve.baseline.yaml").read_text())
+    assert (result.engine_starts, result.trials) == (5, 5)
+    assert 0 <= result.overhead_s < result.wall_s
+
+
+def test_progress_counts_to_the_plan_and_learns_the_time_left(workshop: Path) -> None:
+    view = View()
+    sweep(prepared(), view)
+    assert view.states[0].left_s is None
+    last = view.states[-1]
+    assert (last.planned, last.done, last.failed) == (5, 5, 0)
+    assert last.best.startswith("good K=3")
+    assert any(worker.phase for state in view.states for worker in state.workers)
+
+
+@pytest.mark.parametrize("kill_after", [1, 3, 5])
+def test_an_interrupted_sweep_goes_on_without_measuring_again(workshop: Path, kill_after: int) -> None:
+    with pytest.raises(Killed):
+        sweep(prepared(), View(kill_after))
+    view = View()
+    result = sweep(prepared(), view)
+    assert len(view.done) == 5 - kill_after
+    assert [trial.record.number for trial in read_run(workshop / "run")[1]] == [0, 1, 2, 3, 4]
+    assert result.report.findings.answers[0].best.label == "good K=3"
+
+
+def test_a_finished_sweep_is_reported_and_not_measured_again(workshop: Path) -> None:
+    first = sweep(prepared())
+    view = View()
+    again = sweep(prepared(), view)
+    assert (again.engine_starts, again.trials, view.done) == (0, 0, [])
+    assert again.report.findings == first.report.findings
+
+
+def test_another_k_is_added_to_a_finished_run_and_closed_with_a_baseline(workshop: Path) -> None:
+    sweep(prepared())
+    text = Path("space.yaml").read_text()
+    Path("space.yaml").write_text(text.replace("k: [1, 3]", "k: [1, 2, 3]"))
+    view = View()
+    sweep(prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml")), view)
+    assert [(r.role, r.candidate.label) for r in view.done] == [
+        (Role.CANDIDATE, "good K=2"),
+        (Role.BASELINE_AGAIN, "no speculation"),
+    ]
+
+
+def test_changed_inputs_get_a_run_of_their_own_beside_the_old_one(workshop: Path) -> None:
+    sweep(prepared())
+    (workshop / "prompts.jsonl").write_text(PROMPTS + '{"id": "new", "category": "c", "prompt": "more"}\n')
+    view = View()
+    result = sweep(prepared(), view)
+    assert result.report.run != workshop / "run"
+    assert result.report.run.parent == workshop
+    assert len(view.done) == 5
+
+
+def test_a_failed_candidate_is_a_record_with_its_reason_and_the_others_stand(workshop: Path) -> None:
+    fault = "{kind: crash_at_start, draft: good, k_min: 3, message: 'RuntimeError: draft does not fit'}"
+    result = sweep(prepared([fault]))
+    (reason,) = result.report.findings.failed.values()
+    assert "draft does not fit" in reason
+    assert result.report.findings.answers[0].best.label == "good K=1"
+    assert "draft does not fit" in (workshop / "run/report.md").read_text()
+
+
+def test_failed_trials_are_kept_on_resume_and_run_again_only_when_asked(workshop: Path) -> None:
+    inputs = prepared(["{kind: crash_at_start, draft: good, k_min: 3}"])
+    sweep(inputs)
+    view = View()
+    sweep(inputs, view)
+    assert view.done == []
+    (workshop / "run" / "summary.json").unlink()
+    sweep(inputs, view, retry_failed=True)
+    assert [record.candidate.label for record in view.done] == ["good K=3"]
+
+
+def test_without_a_baseline_nothing_is_concluded_and_no_candidate_is_started(workshop: Path) -> None:
+    view = View()
+    with pytest.raises(NothingMeasured, match="baseline"):
+        sweep(prepared(["{kind: crash_at_start, draft: none, message: 'ValueError: too large'}"]), view)
+    assert [record.failure.kind for record in view.done if record.failure] == [
+        FailureKind.CRASHED,
+        *[FailureKind.NO_BASELINE] * 3,
+    ]
+    assert not (workshop / "run/best_config.yaml").exists()
+
+
+def test_where_every_draft_is_slower_the_answer_is_do_not_and_serve_has_none(workshop: Path) -> None:
+    inputs = prepared()
+    Path("sim.yaml").write_text(
+        "targets: [{match: '*', step_s: 0.004}]\ndrafts: [{match: '*', step_s: 0.004, acceptance: [0.05]}]\n"
+    )
+    inputs = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+    answer = sweep(inputs).report.findings.answers[0]
+    assert answer.verdict is Verdict.DO_NOT
+    assert "speculative-config" not in yaml.safe_load((workshop / "run/serve.yaml").read_text())
+
+
+def test_limits_end_the_sweep_with_what_there_is(workshop: Path) -> None:
+    view = View()
+    result = sweep(prepared(more="limits: {max_engine_starts: 3}"), view)
+    assert len(view.done) == 3
+    assert view.done[-1].role is Role.BASELINE_AGAIN
+    assert any("not finished" in warning for warning in result.report.findings.warnings)
+
+
+def test_each_temperature_has_an_answer_and_a_serve_file_of_its_own(workshop: Path) -> None:
+    inputs = prepared()
+    text = Path("space.yaml").read_text().replace("temperature: 0,", "temperature: [0, 0.7],")
+    Path("space.yaml").write_text(text)
+    result = sweep(prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml")), View(), "two")
+    assert [answer.temperature for answer in result.report.findings.answers] == [0.0, 0.7]
+    assert (workshop / "two/serve-t0.7.yaml").exists()
+    assert inputs.candidates == replace(inputs).candidates
+
+
+def test_accepting_by_chance_is_never_recommended_however_fast(workshop: Path) -> None:
+    prepared()
+    text = (
+        Path("space.yaml")
+        .read_text()
+        .replace(
+            "model: good, k: [1, 3]}",
+            "model: good, k: [3], options: {rejection_sample_method: synthetic, synthetic_acceptance_length: 3.9}}",
+        )
+    )
+    Path("space.yaml").write_text(text)
+    answer = sweep(prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))).report.findings.answers[0]
+    assert answer.best.draft_name != "good"
