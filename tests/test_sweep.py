@@ -74,8 +74,8 @@ def prepared(
     return prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
 
 
-def sweep(inputs: Prepared, view: View | None = None, out: str = "run", **options: bool) -> SweepResult:
-    return run_sweep(inputs, SweepOptions(Path(out), pool="local", **options), view or View())
+def sweep(inputs: Prepared, view: View | None = None, out: str = "run", retry_failed: bool = False) -> SweepResult:
+    return run_sweep(inputs, SweepOptions(Path(out), pool="local", retry_failed=retry_failed), view or View())
 
 
 def test_a_sweep_measures_every_candidate_between_two_baselines_and_recommends_the_best(workshop: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -68,7 +68,6 @@ class Measuring:
         self._started = time.monotonic()
         self._running: dict[int, _Running] = {}
         self._alive = set(range(len(pool.workers)))
-        self._again: deque[Candidate] = deque()
         self._attempts: Counter[str] = Counter()
         self._asked: set[str] = set()
         self._baselines: dict[tuple[str, str], Trial] = {}
@@ -80,6 +79,8 @@ class Measuring:
 
     def run(self) -> None:
         """Measure until nothing is left. Raises PoolError when the last worker is lost."""
+        for note in self._pool.notes:
+            self._view.message(note)
         while True:
             self._start_idle_workers()
             if not self._running:
@@ -109,8 +110,6 @@ class Measuring:
         return done
 
     def _ask(self) -> Candidate | None:
-        if self._again:
-            return self._again.popleft()
         candidate = None if self._limit_reached() else self._study.ask()
         if candidate is not None:
             self._asked.add(candidate.key)
@@ -140,7 +139,10 @@ class Measuring:
         self._running[worker] = _Running(task, number, time.monotonic())
         spec = self._spec(task, number)
         self._view.message(f"trial {number}: {task.candidate.label} ({task.role.value})")
-        self._pool.start(worker, partial(run_trial, spec))
+        try:
+            self._pool.start(worker, partial(run_trial, spec))
+        except PoolError as error:
+            self._give_up(worker, task, error)
 
     def _spec(self, task: Task, number: int) -> TrialSpec:
         prepared = self._prepared
@@ -170,21 +172,24 @@ class Measuring:
         self._lose(worker, running, outcome)
 
     def _lose(self, worker: int, running: _Running, error: PoolError) -> None:
-        """A lost worker says nothing about the candidate: it runs again elsewhere, MAX_ATTEMPTS times in all."""
-        self._alive.discard(worker)
+        """A lost worker says nothing about the candidate: it runs again, MAX_ATTEMPTS times in all."""
+        self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
         candidate = running.task.candidate
         self._attempts[candidate.key] += 1
-        waiting = self._scheduler.lost(self._pool.workers[worker].device_key)
-        if waiting is not None:
-            self._again.append(waiting)
-        if running.task.role is Role.CANDIDATE and self._attempts[candidate.key] < MAX_ATTEMPTS:
-            self._again.append(candidate)
-        else:
-            failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
-            self._keep(Trial(self._empty_record(worker, running.task, running.number, failure)))
-        self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
+        if self._attempts[candidate.key] < MAX_ATTEMPTS:
+            self._scheduler.put_back(running.task, self._pool.workers[worker].device_key)
+            return
+        failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
+        self._keep(Trial(self._empty_record(worker, running.task, running.number, failure)))
+
+    def _give_up(self, worker: int, task: Task, error: PoolError) -> None:
+        """No process can be made on these devices any more: go on with the others, if there are others."""
+        self._view.message(f"no worker on {self._pool.workers[worker].device} any more: {error.message}")
+        del self._running[worker]
+        self._alive.discard(worker)
         if not self._alive:
             raise error
+        self._scheduler.move(task, self._pool.workers[worker].device_key)
 
     def _empty_record(self, worker: int, task: Task, number: int, failure: Failure) -> TrialRecord:
         return TrialRecord(

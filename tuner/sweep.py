@@ -6,6 +6,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from tuner.measuring import Measuring
 from tuner.pool import open_pool
@@ -26,7 +27,7 @@ class SweepOptions:
     """
 
     out: Path
-    pool: str = "ray"
+    pool: Literal["ray", "local"] = "ray"
     max_workers: int | None = None
     storage: str | None = None
     retry_failed: bool = False
@@ -76,7 +77,13 @@ def _measure_missing(
         view.message(f"{store.path} is finished: nothing is measured again")
         return [], 0
     storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
-    study = Study.open(storage, store.path.name, prepared.candidates, prepared.manifest.temperatures)
+    study = Study.open(
+        storage,
+        store.path.name,
+        prepared.candidates,
+        prepared.manifest.temperatures,
+        replace_damaged=not options.storage,
+    )
     for note in study.notes:
         view.message(note)
     with (

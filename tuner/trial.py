@@ -169,7 +169,9 @@ def note_context_length(facts: EngineFacts, candidate: Candidate) -> EngineFacts
 def _launch(spec: TrialSpec, worker: WorkerFacts) -> Launch:
     port = free_port()
     served_name = f"trial-{spec.number}-{secrets.token_hex(4)}"
-    devices = {"CUDA_VISIBLE_DEVICES": ",".join(worker.gpu_ids)} if worker.gpu_ids else {}
+    # Ray's numbers are NVML's, which go by PCI bus; CUDA's own default order goes by speed.
+    order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+    devices = {"CUDA_VISIBLE_DEVICES": ",".join(worker.gpu_ids), **order} if worker.gpu_ids else {}
     return Launch(
         command=engine_command(spec.engine, spec.target, served_name, port, spec.candidate),
         env={**spec.env, **devices},

@@ -77,8 +77,51 @@ def test_a_resumed_run_repeats_nothing_but_closes_with_a_baseline_after_new_cand
     assert [task.role for task in tasks] == [Role.CANDIDATE, Role.BASELINE_AGAIN]
 
 
-def test_a_lost_device_gives_back_the_candidate_that_waited_for_it() -> None:
+def test_a_task_that_is_put_back_is_handed_out_again() -> None:
+    schedule = scheduler([BASE, with_k(1)])
+    first = schedule.next("gpu0")
+    assert first is not None
+    schedule.put_back(first, "gpu0")
+    assert [task.role for task in run(schedule)] == [Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN]
+
+
+def test_a_baseline_that_is_put_back_still_lets_its_candidate_wait() -> None:
     schedule = scheduler([with_k(1)])
-    schedule.next("gpu0")
-    assert schedule.lost("gpu0") == with_k(1)
-    assert schedule.lost("gpu0") is None
+    first = schedule.next("gpu0")
+    assert first == Task(Role.BASELINE, BASE)
+    schedule.put_back(first, "gpu0")
+    assert [task.role for task in run(schedule)] == [Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN]
+
+
+def test_a_closing_baseline_that_is_put_back_is_run_again() -> None:
+    schedule = scheduler([BASE, with_k(1)])
+    while (task := schedule.next("gpu0")) and task.role is not Role.BASELINE_AGAIN:
+        schedule.finished(record(task.role, task.candidate))
+    assert task is not None
+    schedule.put_back(task, "gpu0")
+    assert schedule.next("gpu0") == task
+    assert schedule.next("gpu0") is None
+
+
+def test_the_work_of_a_device_that_is_gone_moves_to_another() -> None:
+    schedule = scheduler([BASE, with_k(1), with_k(2)])
+    assert run_one(schedule, "gpu0") == BASE
+    lost = schedule.next("gpu0")
+    assert lost == Task(Role.CANDIDATE, with_k(1))
+    schedule.move(lost, "gpu0")
+    assert [task.candidate for task in run(schedule, "gpu1")] == [BASE, with_k(1), with_k(2), BASE]
+
+
+def test_a_candidate_that_waited_for_the_baseline_of_a_lost_device_moves_too() -> None:
+    schedule = scheduler([with_k(1)])
+    waiting = schedule.next("gpu0")
+    assert waiting is not None
+    schedule.move(waiting, "gpu0")
+    assert [task.candidate for task in run(schedule, "gpu1")] == [BASE, with_k(1), BASE]
+
+
+def run_one(schedule: Scheduler, device: str) -> Candidate:
+    task = schedule.next(device)
+    assert task is not None
+    schedule.finished(record(task.role, task.candidate, device))
+    return task.candidate

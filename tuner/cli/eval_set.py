@@ -39,6 +39,7 @@ def check(name_or_path: str) -> None:
     type=click.Choice(["auto", "vllm-custom", "sharegpt", "mt-bench", "openai-batch"]),
     default="auto",
     show_default=True,
+    help="What SOURCE is written in; auto goes by its first record.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="File to write [default: ./NAME.jsonl].")
 @click.option("--name", help="Name of the new set [default: the source's].")

@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -44,7 +45,7 @@ def sweep(
     engine: str | None,
     download: bool,
     out: Path | None,
-    pool: str | None,
+    pool: Literal["ray", "local"] | None,
     max_workers: int | None,
     storage: str | None,
     retry_failed: bool,

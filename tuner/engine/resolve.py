@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tuner.engine.sim import IMITATED_VLLM_VERSION
 from tuner.errors import EngineNotFound
 
-SIM_VERSION = "0.33.0+sim"
+SIM_VERSION = f"{IMITATED_VLLM_VERSION}+sim"
 """What the simulated engine says it is: the newest release whose flags it takes."""
 
 PROBE_TIMEOUT_S = 60.0

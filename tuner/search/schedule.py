@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -35,12 +36,13 @@ class Scheduler:
         self._used: dict[tuple[str, str], Candidate] = {}
         self._again: set[tuple[str, str]] = set()
         self._held: dict[str, Candidate] = {}
+        self._returned: deque[Candidate] = deque()
         for record in done:
             self.finished(record)
 
     def next(self, device_key: str) -> Task | None:
         """Return the next task for this device, None when nothing is left for it."""
-        candidate = self._held.pop(device_key, None) or self._ask()
+        candidate = self._held.pop(device_key, None) or self._next_candidate()
         if candidate is None:
             return self._closing_task(device_key)
         group = (device_key, candidate.args_key)
@@ -52,6 +54,9 @@ class Scheduler:
             self._held[device_key] = candidate
             return Task(Role.BASELINE, candidate.baseline)
         return Task(Role.CANDIDATE, candidate)
+
+    def _next_candidate(self) -> Candidate | None:
+        return self._returned.popleft() if self._returned else self._ask()
 
     def _closing_task(self, device_key: str) -> Task | None:
         if not self._baseline_again:
@@ -77,6 +82,21 @@ class Scheduler:
             self._used[group] = record.candidate.baseline
             self._again.discard(group)
 
-    def lost(self, device_key: str) -> Candidate | None:
-        """Forget a device that is gone; return the candidate that was waiting for it, if any."""
-        return self._held.pop(device_key, None)
+    def put_back(self, task: Task, device_key: str) -> None:
+        """Hand this task out again, to the same device: it ended without saying anything about the candidate."""
+        if task.role is Role.CANDIDATE:
+            self._returned.append(task.candidate)
+        elif task.role is Role.BASELINE_AGAIN:
+            self._again.discard((device_key, task.candidate.args_key))
+        elif device_key not in self._held:
+            self._returned.append(task.candidate)
+
+    def move(self, task: Task, device_key: str) -> None:
+        """Hand this device's work out to others: the device is gone."""
+        if task.role is Role.CANDIDATE:
+            self._returned.append(task.candidate)
+        waiting = self._held.pop(device_key, None)
+        if waiting is not None:
+            self._returned.append(waiting)
+        elif task.role is Role.BASELINE:
+            self._returned.append(task.candidate)

@@ -1,0 +1,144 @@
+"""The command as a user meets it: help, exit codes, one message for each mistake, nothing written for bad input."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tuner.cli import cli, main
+
+SPACE = """
+target: simulated
+drafts: [{name: good, method: draft_model, model: good, k: [2]}]
+load_points: [{eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 8}]
+protocol: {repeats: 1, warmup_requests: 0, reduced: "A test."}
+"""
+PROMPTS = '{"id": "a", "category": "c", "prompt": "one two"}\n{"id": "b", "category": "c", "prompt": "three four"}\n'
+
+
+@pytest.fixture(autouse=True)
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.yaml").write_text(SPACE)
+    (tmp_path / "prompts.jsonl").write_text(PROMPTS)
+    return tmp_path
+
+
+def run(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    assert isinstance(exit_.value.code, int)
+    return exit_.value.code
+
+
+def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        yield (*path, name), command
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+
+
+@pytest.mark.parametrize(
+    ("path", "command"), list(commands(cli)), ids=lambda value: "-".join(value) if isinstance(value, tuple) else ""
+)
+def test_every_command_and_option_has_help(path: tuple[str, ...], command: click.Command) -> None:
+    assert command.help
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            assert parameter.help, f"{' '.join(path)} {parameter.opts}"
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys; from tuner.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'ray', 'optuna', 'pandas', 'matplotlib', 'pyarrow', 'numpy', 'pydantic'} & set(sys.modules)\n"
+        "sys.exit(', '.join(sorted(heavy)) or 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_sweep_ends_with_one_line_of_json_on_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("sweep", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--json") == 0
+    (line,) = capsys.readouterr().out.splitlines()
+    closing = json.loads(line)
+    assert {"run", "verdict", "best", "artifact", "engine_starts", "wall_s", "overhead_s"} <= closing.keys()
+    assert Path(closing["artifact"]).is_file()
+    assert closing["engine_starts"] == 3
+
+
+def test_report_and_plan_need_no_engine_start(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    assert run("sweep", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--quiet") == 0
+    (workshop / "run" / "best_config.yaml").unlink()
+    assert run("report", "run") == 0
+    assert (workshop / "run" / "best_config.yaml").is_file()
+    capsys.readouterr()
+    assert run("plan", "--space", "space.yaml", "--engine", "sim", "--json") == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert [start["role"] for start in plan["starts"]] == ["baseline", "candidate", "baseline_again"]
+    assert "--speculative-config" in plan["starts"][1]["command"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["sweep", "--space", "nowhere.yaml"], "nowhere.yaml"),
+        (["sweep", "--space", "space.yaml", "--engine", "/no/such/python"], "/no/such/python"),
+        (["sweep", "--space", "space.yaml", "--engine", "sim:no-such-profile.yaml"], "no-such-profile.yaml"),
+        (["sweep", "--space", "space.yaml", "--engine", "sim", "--eval-set", "missing.jsonl"], "missing.jsonl"),
+        (["sweep", "--space", "space.yaml", "--engine", "sim", "--out", "prompts.jsonl"], "prompts.jsonl"),
+        (["sweep", "--space", "space.yaml", "--engine", "sim", "--out", "occupied"], "occupied"),
+        (["sweep", "--space", "zero.yaml", "--engine", "sim"], "zero.yaml:3"),
+        (["sweep", "--space", "unknown.yaml", "--engine", "sim"], "load_points"),
+        (["sweep", "--space", "empty.yaml", "--engine", "sim"], "empty.jsonl"),
+        (["sweep", "--space", "long.yaml", "--engine", "sim"], "max_model_len"),
+        (["sweep", "--space", "space.yaml", "--no-such-option"], "--no-such-option"),
+        (["report", "no-run"], "no-run"),
+        (["report", "."], "run.json"),
+        (["eval-set", "check", "missing.jsonl"], "missing.jsonl"),
+        (["eval-set", "import", "space.yaml"], "space.yaml"),
+    ],
+)
+def test_bad_input_is_one_clear_message_and_leaves_nothing(
+    arguments: list[str], names: str, workshop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (workshop / "occupied").mkdir()
+    (workshop / "occupied" / "thesis.docx").write_text("years of work")
+    (workshop / "zero.yaml").write_text(SPACE.replace("k: [2]", "k: [0]"))
+    (workshop / "unknown.yaml").write_text(SPACE.replace("load_points", "load_point"))
+    (workshop / "empty.yaml").write_text(SPACE.replace("prompts.jsonl", "empty.jsonl"))
+    (workshop / "empty.jsonl").write_text("\n\n")
+    (workshop / "long.yaml").write_text(SPACE + "engine_args: {max_model_len: 9}\n")
+    before = sorted(workshop.rglob("*"))
+    assert run(*arguments) == 2
+    told = capsys.readouterr()
+    assert names in told.err
+    assert "Traceback" not in told.err
+    assert told.out == ""
+    assert sorted(workshop.rglob("*")) == before
+
+
+def test_no_baseline_is_exit_code_3_and_json_says_so_too(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    (workshop / "sim.yaml").write_text("faults: [{kind: crash_at_start, draft: none, message: 'ValueError: no'}]\n")
+    assert run("sweep", "--space", "space.yaml", "--engine", "sim:sim.yaml", "--out", "run", "--json") == 3
+    told = capsys.readouterr()
+    assert json.loads(told.out.splitlines()[-1])["exit_code"] == 3
+    assert "ValueError: no" in told.err
+
+
+def test_an_eval_set_is_imported_and_not_overwritten(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    (workshop / "custom.jsonl").write_text('{"prompt": "Say hello."}\n')
+    assert run("eval-set", "import", "custom.jsonl", "--out", "mine.jsonl") == 0
+    assert run("eval-set", "check", "mine.jsonl") == 0
+    assert "1 prompts" in capsys.readouterr().out
+    assert run("eval-set", "import", "custom.jsonl", "--out", "mine.jsonl") == 2
+    assert run("eval-set", "import", "custom.jsonl", "--out", "mine.jsonl", "--force") == 0
