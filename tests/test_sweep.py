@@ -165,9 +165,19 @@ def test_failed_trials_are_kept_on_resume_and_run_again_only_when_asked(workshop
     view = View()
     sweep(inputs, view)
     assert view.done == []
-    (workshop / "run" / "summary.json").unlink()
     sweep(inputs, view, retry_failed=True)
     assert [record.candidate.label for record in view.done] == ["good K=3"]
+
+
+def test_a_failed_baseline_is_tried_again_by_the_next_call_and_its_traces_leave_the_report(workshop: Path) -> None:
+    broken = prepared(["{kind: crash_at_start, draft: none}"])
+    with pytest.raises(NothingMeasured):
+        sweep(broken)
+    # The profile is part of the fingerprint, so the engine that works now has to be the same one on paper.
+    Path("sim.yaml").write_text(Path("sim.yaml").read_text().replace("{kind: crash_at_start, draft: none}", ""))
+    result = sweep(broken)
+    assert result.report.findings.answers[0].best.label == "good K=3"
+    assert result.report.findings.failed == {}
 
 
 def test_without_a_baseline_nothing_is_concluded_and_no_candidate_is_started(workshop: Path) -> None:

@@ -1,7 +1,7 @@
 """Every error that this package raises on purpose.
 
 TunerError
-├── InputError          what the user gave cannot be used           exit code 2
+├── InputError          what the user gave cannot be used                               exit code 2
 │   ├── SpaceError          the search-space file
 │   ├── EvalSetError        an eval set
 │   ├── ModelError          a model directory or hub id
@@ -15,8 +15,8 @@ TunerError
 │   ├── EngineRefused       it answered a probe request with an error
 │   ├── SpeculationInactive speculation was asked for and is not running
 │   └── MeasurementInvalid  counters or requests contradict each other
-├── PoolError           the workers cannot do the work (no GPU fits, a worker was lost)
-└── NothingMeasured     the sweep ended without a usable baseline   exit code 3
+├── PoolError           the workers cannot do the work (no GPU fits, all were lost)     exit code 3
+└── NothingMeasured     the sweep ended without a usable baseline                       exit code 3
 
 Each message names the thing and each error carries the next step, so that whoever prints it prints both.
 """
@@ -111,6 +111,8 @@ class MeasurementInvalid(EngineError):
 
 class PoolError(TunerError):
     """The workers cannot do the work."""
+
+    exit_code = EXIT_NOTHING_MEASURED
 
 
 class NothingMeasured(TunerError):

@@ -43,6 +43,14 @@ class _Running:
     since: float
 
 
+def counts_as_done(record: TrialRecord, *, retry_failed: bool = False) -> bool:
+    """Whether a record of an earlier session answers its question: what says nothing of the candidate does not."""
+    if record.failure is None:
+        return True
+    asks_again = record.failure.kind in (FailureKind.WORKER_LOST, FailureKind.NO_BASELINE)
+    return record.role is Role.CANDIDATE and not asks_again and not retry_failed
+
+
 class Measuring:
     """One session of measuring. Only this object writes the store and the study.
 
@@ -96,9 +104,7 @@ class Measuring:
         for trial in self._store.trials():
             record = trial.record
             self._number = max(self._number, record.number + 1)
-            if record.failure and (
-                retry_failed or record.failure.kind in (FailureKind.WORKER_LOST, FailureKind.NO_BASELINE)
-            ):
+            if not counts_as_done(record, retry_failed=retry_failed):
                 continue
             done.append(record)
             figures = self._figures(trial)

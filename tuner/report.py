@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
+from tuner.analysis.findings import latest_attempts
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.plots import save_plots
 from tuner.records import Findings, Json, Role, RunManifest, Trial
@@ -58,7 +59,8 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     finished: whether all was measured that was asked for, None to see for ourselves.
     Raises OutputError when `run` is no run of ours, NothingMeasured when no baseline succeeded.
     """
-    stored, trials = read_run(run)
+    stored, kept = read_run(run)
+    trials = latest_attempts(kept)
     manifest = _manifest_adapter().validate_python(stored.details)
     findings = analyse(
         trials,

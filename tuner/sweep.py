@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from tuner.measuring import Measuring
+from tuner.measuring import Measuring, counts_as_done
 from tuner.pool import open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
@@ -73,7 +73,9 @@ def _measure_missing(
     prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView
 ) -> tuple[list[TrialRecord], int]:
     """Return the records of the trials run now, and on how many workers."""
-    if _complete(store, prepared):
+    for broken in store.broken:
+        view.message(f"set aside: {broken}")
+    if store.finished and _all_tried(store, prepared, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
         return [], 0
     storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
@@ -100,13 +102,9 @@ def _measure_missing(
         return measuring.fresh, len(pool.workers)
 
 
-def _complete(store: RunStore, prepared: Prepared) -> bool:
-    return store.finished and _all_tried(store, prepared)
-
-
-def _all_tried(store: RunStore, prepared: Prepared) -> bool:
-    tried = {record.candidate.key for record in store.records()}
-    return all(candidate.key in tried for candidate in prepared.candidates)
+def _all_tried(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
+    done = {r.candidate.key for r in store.records() if counts_as_done(r, retry_failed=retry_failed)}
+    return all(candidate.key in done for candidate in prepared.candidates)
 
 
 def _busy_s(records: list[TrialRecord]) -> float:

@@ -43,12 +43,19 @@ def test_exactly_full_fits() -> None:
 def test_the_longest_is_named_with_what_it_would_need() -> None:
     prompts = (*PROMPTS[:4], Prompt("own", "c", prompt="x", max_tokens=50))
     with pytest.raises(EvalSetError) as caught:
-        check_fit(LoadPoint("chat", max_tokens=10), prompts, [91, 1, 1, 1, 60], 100, "tokens")
+        check_fit(LoadPoint("chat", max_tokens=60), prompts, [41, 1, 1, 1, 60], 100, "tokens")
     assert caught.value.message == (
         "prompt 'own' of eval set 'chat' has 60 tokens; with max_tokens 50 it does not fit max_model_len 100 "
         "(1 more prompt(s) do not fit either)"
     )
     assert caught.value.next_step.startswith("Raise max_model_len to 110")
+
+
+def test_a_prompt_may_ask_for_fewer_tokens_than_the_load_point_but_not_for_more() -> None:
+    prompts = (Prompt("own", "c", prompt="x", max_tokens=50),)
+    check_fit(LoadPoint("chat", max_tokens=10), prompts, [90], 100, "tokens")
+    with pytest.raises(EvalSetError):
+        check_fit(LoadPoint("chat", max_tokens=10), prompts, [91], 100, "tokens")
 
 
 def test_prompts_that_are_not_sent_may_be_long() -> None:

@@ -68,6 +68,18 @@ def findings(
     )
 
 
+def latest_attempts(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    """Return the trials without failures that a later trial of the same candidate and role made up for or repeats."""
+
+    def question(trial: Trial) -> tuple[str, str, str]:
+        record = trial.record
+        place = "" if record.role is Role.CANDIDATE else record.worker.device_key
+        return record.role.value, record.candidate.key, place
+
+    last = {question(trial): trial.record.number for trial in trials}
+    return tuple(t for t in trials if t.record.ok or t.record.number == last[question(t)])
+
+
 def baseline_lives(trials: Sequence[Trial]) -> dict[Place, Lives]:
     """Return the baselines that worked by place, in the order they were measured; never pooled over devices."""
     lives: dict[Place, list[Trial]] = {}

@@ -73,7 +73,7 @@ def load_requests(load_point: LoadPoint, prompts: Sequence[Prompt], count: int, 
         Request(
             index=index,
             prompt=prompt,
-            max_tokens=prompt.max_tokens or load_point.max_tokens,
+            max_tokens=load_point.answer_limit(prompt),
             sampling=load_point.sampling,
             ignore_eos=load_point.ignore_eos,
             cache_salt=f"{salt}-c{index // len(prompts)}",

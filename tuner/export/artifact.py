@@ -102,6 +102,7 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "why": answer.why,
         "recommended": _recommended(findings, answer),
         "expected_speedup": _figure(answer.objective),
+        "runner_up": answer.runner_up.label if answer.runner_up else None,
         "load_points": [_load(load) for load in answer.loads],
         "curves": [_curve(curve) for curve in answer.curves],
     }
@@ -155,6 +156,7 @@ def _curve(curve: KCurve) -> dict[str, Json]:
                 "speedup": _figure(point.speedup),
                 "tpot_s": _figure(point.tpot),
                 "mean_acceptance_length": _figure(point.acceptance_length),
+                "marginal_gain": _figure(point.marginal_gain) if point.marginal_gain else None,
             }
             for point in curve.points
         ],

@@ -16,7 +16,7 @@ from tuner.pool.worker import TrialWorker
 from tuner.records import WorkerFacts
 
 _READY_S = 120.0
-_BUSY_HINT = "Wait until its GPUs are free (`ray status`), or ask for fewer with --workers."
+_BUSY_HINT = "Wait until its GPUs are free (`ray status`), or ask for fewer with --max-workers."
 
 
 @contextmanager

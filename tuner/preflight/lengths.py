@@ -53,7 +53,7 @@ def check_fit(point: LoadPoint, prompts: Sequence[Prompt], counts: Sequence[int]
     prompts, counts: of the point's eval set from its first prompt on.
     """
     sent = list(zip(prompts, counts, strict=True))[: point.num_prompts]
-    needs = [(count + (prompt.max_tokens or point.max_tokens), count, prompt) for prompt, count in sent]
+    needs = [(count + point.answer_limit(prompt), count, prompt) for prompt, count in sent]
     too_long = [need for need in needs if need[0] > limit]
     if not too_long:
         return

@@ -105,7 +105,7 @@ class LoadPoint:
     """Everything that does not need an engine restart.
 
     eval_set: name of an eval set.  concurrency: requests in flight (closed loop).
-    max_tokens: limit of an answer unless a prompt has its own.  ignore_eos: answers run to max_tokens.
+    max_tokens: limit of an answer; a prompt's own can only be lower.  ignore_eos: answers run to max_tokens exactly.
     num_prompts: the first so many prompts of the eval set, all if None.  weight: share in the objective.
     """
 
@@ -129,6 +129,12 @@ class LoadPoint:
         """Words for a person."""
         length = f"{'exactly' if self.ignore_eos else 'up to'} {self.max_tokens} tokens"
         return f"{self.eval_set}, concurrency {self.concurrency}, T={self.sampling.temperature:g}, {length}"
+
+    def answer_limit(self, prompt: Prompt) -> int:
+        """Return the max_tokens that `prompt` is sent with here."""
+        if self.ignore_eos or prompt.max_tokens is None:
+            return self.max_tokens
+        return min(self.max_tokens, prompt.max_tokens)
 
     @property
     def equal_lengths(self) -> bool:

@@ -96,12 +96,12 @@ def find_eval_set(name_or_path: str | Path) -> Path:
     Raises EvalSetError with the nearest shipped name when there is no such file.
     """
     text = str(name_or_path)
-    names = shipped_names(KIND, SUFFIX)
-    if text in names:
-        return shipped_dir(KIND) / f"{text}{SUFFIX}"
     path = Path(text).expanduser()
     if path.is_file():
         return path
+    names = shipped_names(KIND, SUFFIX)
+    if text in names:
+        return shipped_dir(KIND) / f"{text}{SUFFIX}"
     what = "is a directory, not a file" if path.is_dir() else "is neither a file nor a shipped eval set"
     near = get_close_matches(path.stem, names, n=1)
     hint = f"Did you mean {near[0]}? " if near else ""

@@ -136,5 +136,5 @@ def _protocol(part: ProtocolPart) -> Protocol:
         less.append(f"{part.repeats} instead of {Protocol.repeats} repeats")
     if not part.baseline_again:
         less.append("the baseline is not measured again at the end, so drift is unknown")
-    reduced = part.reduced.strip() or (f"Reduced protocol: {'; '.join(less)}." if less else "")
+    reduced = part.reduced.strip() or (f"{'; '.join(less)}." if less else "")
     return Protocol(**{**part.model_dump(), "reduced": reduced})
