@@ -54,11 +54,20 @@ def test_prompts_are_cycled_in_order_with_a_fresh_salt_for_each_cycle(prompts: i
     assert len({request.cache_salt for request in requests}) == -(-count // prompts)
 
 
-def test_a_prompt_may_have_its_own_limit() -> None:
-    load_point = LoadPoint(eval_set="e", max_tokens=50, ignore_eos=True)
+@pytest.mark.parametrize(
+    ("load_point", "limits"),
+    [
+        (LoadPoint(eval_set="e", max_tokens=50), [50, 7, 50]),
+        (LoadPoint(eval_set="e", max_tokens=5), [5, 5, 5]),
+        (LoadPoint(eval_set="e", max_tokens=50, ignore_eos=True), [50, 50, 50]),
+    ],
+)
+def test_a_prompts_own_limit_can_only_be_lower_and_never_breaks_a_fixed_length(
+    load_point: LoadPoint, limits: list[int]
+) -> None:
     requests = measure.load_requests(load_point, PROMPTS, 3, "salt")
-    assert [request.max_tokens for request in requests] == [50, 7, 50]
-    assert all(request.ignore_eos for request in requests)
+    assert [request.max_tokens for request in requests] == limits
+    assert all(request.ignore_eos == load_point.ignore_eos for request in requests)
 
 
 def test_a_repeat_covers_all_prompts_and_fills_its_concurrency_twice() -> None:
