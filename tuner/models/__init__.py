@@ -35,8 +35,8 @@ class Recipe:
     """How the demo models are made; models of another recipe are built anew.
 
     target_ffn_factor: how many times as wide the target's MLPs are (12: 1.0 G parameters against 135 M, and about
-    4 to 5 times the time per step on two cores).  good_noise, weak_noise: standard deviation of the noise, as a share of
-    each matrix's own; next-token agreement with the original was 0.93 at 0.02 and 0.52 at 0.15.
+    4 to 5 times the time per step on two cores).  good_noise, weak_noise: standard deviation of the noise, as a share
+    of each matrix's own; next-token agreement with the original was 0.93 at 0.02 and 0.52 at 0.15.
     """
 
     target_ffn_factor: int = 12
