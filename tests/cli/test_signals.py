@@ -24,6 +24,24 @@ def test_a_signal_ends_with_its_code_after_the_clean_up(
     assert "Resume with: tuner sweep x" in capsys.readouterr().err
 
 
+def test_a_signal_that_a_c_extension_turned_into_its_own_error_is_still_an_orderly_end() -> None:
+    def wait_in_c() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(5)
+        except BaseException as error:
+            raise SystemError("returned a result with an exception set") from error
+
+    with pytest.raises(SystemExit) as exit_, ending_cleanly(""):
+        wait_in_c()
+    assert exit_.value.code == 143
+
+
+def test_an_error_without_a_signal_is_left_alone() -> None:
+    with pytest.raises(SystemError), ending_cleanly(""):
+        raise SystemError from ValueError()
+
+
 def test_handlers_are_put_back() -> None:
     before = signal.getsignal(signal.SIGINT)
     with ending_cleanly(""):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
+from types import FrameType, TracebackType
+from typing import Any
 
 import click
 
@@ -28,15 +27,32 @@ def _stop(signum: int, frame: FrameType | None) -> None:
     raise Stopped(signum)
 
 
-@contextmanager
-def ending_cleanly(how_to_go_on: str) -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into an orderly end with exit code 130 or 143."""
-    before = {signum: signal.signal(signum, _stop) for signum in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except Stopped as stopped:
-        click.echo(f"\nstopped. {how_to_go_on}", err=True)
-        sys.exit(stopped.exit_code)
-    finally:
-        for signum, handler in before.items():
+class ending_cleanly:
+    """Context in which SIGINT and SIGTERM become an orderly end with exit code 130 or 143.
+
+    how_to_go_on: said after everything is cleaned up.
+    """
+
+    def __init__(self, how_to_go_on: str) -> None:
+        self._how_to_go_on = how_to_go_on
+        self._before: dict[signal.Signals, Any] = {}
+
+    def __enter__(self) -> None:
+        self._before = {signum: signal.signal(signum, _stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for signum, handler in self._before.items():
             signal.signal(signum, handler)
+        if (stopped := _cause(error)) is not None:
+            click.echo(f"\nstopped. {self._how_to_go_on}", err=True)
+            sys.exit(stopped.exit_code)
+
+
+def _cause(error: BaseException | None) -> Stopped | None:
+    """Return the Stopped that `error` is, or that a C extension (Ray's wait) wrapped in an error of its own."""
+    seen = error
+    while seen is not None and not isinstance(seen, Stopped):
+        seen = seen.__cause__ or seen.__context__
+    return seen
