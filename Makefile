@@ -55,9 +55,9 @@ demo: $(READY) ## build the demo models, once, outside this folder
 clean: ## remove the virtual environment and caches; runs/ and models stay
 	rm -rf $(VENV) .make .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 
-$(READY): pyproject.toml tools/setup
+$(READY): pyproject.toml .ci/setup
 	@[ -n "$(PYTHON)" ] || { echo "error: no Python 3.11 or newer with venv found; name one: make PYTHON=..." >&2; exit 2; }
 	@mkdir -p .make
 	[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
-	@tools/setup $(VENV) $(KIND)
+	@.ci/setup $(VENV) $(KIND)
 	@touch $@

@@ -18,7 +18,7 @@ SPACE = """
 description: The smallest sweep that takes every turn, for CI.
 target: demo:target
 engine_args: {max_model_len: 512, max_num_seqs: 2, enforce_eager: true, gpu_memory_utilization: 0.3}
-env: {VLLM_CPU_KVCACHE_SPACE: "1"}
+env: {VLLM_CPU_KVCACHE_SPACE: "1", VLLM_CPU_NUM_OF_RESERVED_CPU: "0"}
 drafts:
   - {name: good, method: draft_model, model: "demo:good", k: [1, 4]}
   - {name: ngram, method: ngram, options: {prompt_lookup_min: 2, prompt_lookup_max: 4}, k: [3]}

@@ -42,6 +42,8 @@ def _quiet_and_private(*, alone: bool) -> None:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     # Else ray.init waits, without limit, for idle workers that nobody asked for: seen to hang on an overloaded host.
     os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+    # Ray's workers are nice 15, and engines inherit it: whatever else runs on the host would slow every measurement.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     if alone:
         # Named for another system; on Linux too it is the only switch with which all of Ray's servers bind to
         # 127.0.0.1 instead of every interface.
