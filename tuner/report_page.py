@@ -49,7 +49,7 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
     for point in manifest.load_points:
         lines += [*_load_point(point, findings, again), ""]
     lines += [_RATIOS, ""]
-    lines += [*_curves(findings), *_failed(findings), *_changed_settings(trials), *_basis(manifest, trials)]
+    lines += [*_curves(findings), *_failed(findings, trials), *_changed_settings(trials), *_basis(manifest, trials)]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -116,13 +116,14 @@ def _inflection(curve: KCurve) -> str:
     return f"{k} | {', '.join(map(str, inflection.candidates)) or inflection.note}"
 
 
-def _failed(findings: Findings) -> Iterator[str]:
+def _failed(findings: Findings, trials: Sequence[Trial]) -> Iterator[str]:
     if not findings.failed:
         return
+    labels = {trial.record.name: trial.record.candidate.label for trial in trials}
     yield "## Candidates without figures"
     yield ""
     for name, reason in findings.failed.items():
-        yield f"- {name}: {reason}"
+        yield f"- {labels[name]} (`trials/{name}`): {reason}"
     yield ""
 
 

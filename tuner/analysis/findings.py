@@ -41,10 +41,7 @@ def findings(
     worked = [trial for trial in trials if trial.record.ok]
     baselines = baseline_lives(worked)
     if not baselines:
-        raise NothingMeasured(
-            "No baseline (the engine without speculation) gave a measurement.",
-            "See the failures of the baseline trials in their record.json and engine.log.",
-        )
+        raise _nothing_measured(trials)
     figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
     contenders = [
         _barred(_contender(trial, figures, baselines, load_points), undeployable or {})
@@ -66,6 +63,15 @@ def findings(
         ),
         failed={trial.record.name: _reason(trial) for trial in trials if not trial.record.ok},
     )
+
+
+def _nothing_measured(trials: Sequence[Trial]) -> NothingMeasured:
+    what = "No baseline (the engine without speculation) gave a measurement"
+    failed = next((t for t in trials if t.record.role is Role.BASELINE and t.record.failure), None)
+    if failed is None or failed.record.failure is None:
+        return NothingMeasured(f"{what}: none was run.", "Start the sweep again: it goes on where it ended.")
+    look = f"See trials/{failed.record.name}/engine.log, and start the sweep again: it tries the baseline anew."
+    return NothingMeasured(f"{what}: {_reason(failed)}", f"{failed.record.failure.next_step}\n{look}".strip())
 
 
 def latest_attempts(trials: Sequence[Trial]) -> tuple[Trial, ...]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 
-@click.command(epilog="\b\nExample:\n  tuner report runs/target/demo")
+@click.command(epilog="\b\nExample:\n  tuner report runs/demo-target/demo")
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False, exists=True))
 def report(run: Path) -> None:
     """Write best_config.yaml, the serve files, plots and report.md of RUN again, from its records alone."""

@@ -90,7 +90,11 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "drift": {name: _figure(figure) for name, figure in findings.drift.items()},
         "protocol": dict(context.protocol),
         "measured_on": dict(context.measured_on),
-        "fingerprint": dict(context.fingerprint),
+        "fingerprint": {
+            **context.fingerprint,
+            "devices": context.measured_on["devices"],
+            "tuner_version": context.tuner_version,
+        },
     }
     return yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
 
@@ -131,6 +135,7 @@ def _speculation(candidate: Candidate) -> Json:
 
 def _load(load: LoadFigures) -> dict[str, Json]:
     return {
+        "label": load.load_point.label,
         "load_point": _plain(asdict(load.load_point)),
         "figures": {name: _figure(figure) for name, figure in load.figures.items()},
         "acceptance_by_position": [_figure(figure) for figure in load.acceptance_by_position],

@@ -1,0 +1,119 @@
+"""Reports from recorded and from built runs: no engine is needed."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tuner.errors import NothingMeasured, OutputError
+from tuner.records import LoadPoint, Protocol, Role, RunManifest, Trial, Verdict
+from tuner.report import manifest_json, write_report
+from tuner.store import RunStore
+
+RECORDED = Path(__file__).parent / "data" / "h200-14b"
+GOLDEN = Path(__file__).parent / "golden"
+LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
+BUSY = LoadPoint(eval_set="chat", concurrency=16, max_tokens=33)
+
+
+def manifest(**changes: object) -> RunManifest:
+    fields: dict[str, object] = {
+        "target": "org/target",
+        "space": "test",
+        "space_source": "",
+        "engine_version": "0.32.0",
+        "engine_build": "cuda",
+        "load_points": (LOAD, BUSY),
+        "protocol": Protocol(),
+        "inflection_threshold": 0.01,
+        "prompts": {"chat": 6},
+        "tuner_version": "1.2.3",
+        "env": {"VLLM_X": "1"},
+        "repeat_with": ("tuner", "sweep", "org/target"),
+    }
+    return RunManifest(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def write_run(path: Path, trials: list[Trial], of: RunManifest | None = None) -> Path:
+    with RunStore.open(path, {"engine": {"version": "0.32.0"}}, manifest_json(of or manifest())) as store:
+        for trial in trials:
+            store.save(trial)
+    return path
+
+
+def slower_when_busy(factor: float) -> Callable[[LoadPoint, int, int], float]:
+    """Return TPOT in seconds: 20 ms / `factor` at concurrency 1, 20 ms x 1.1 at 16, prompts a little apart."""
+    return lambda load, prompt, repeat: (
+        0.02 * (1 / factor if load.concurrency == 1 else 1.1) * (1 + 0.002 * prompt + 0.0005 * repeat)
+    )
+
+
+@pytest.fixture
+def trials(make_trial: Callable[..., Trial]) -> list[Trial]:
+    loads = (LOAD, BUSY)
+    plain = {"tpot": lambda load, prompt, repeat: 0.02 * (1 + 0.002 * prompt), "loads": loads}
+    return [
+        make_trial(number=0, **plain, kv_cache_tokens=1000, max_model_len=512),
+        make_trial(number=1, k=1, loads=loads, tpot=slower_when_busy(1.4)),
+        make_trial(number=2, k=4, loads=loads, tpot=slower_when_busy(1.9), changed_settings=("Disabling X.",)),
+        make_trial(number=3, k=8, loads=loads, failure="out of memory"),
+        make_trial(number=4, **plain, role=Role.BASELINE_AGAIN),
+    ]
+
+
+def test_a_real_gpu_run_read_again(tmp_path: Path) -> None:
+    run = shutil.copytree(RECORDED, tmp_path / "run")
+    report = write_report(run)
+    (answer,) = report.findings.answers
+    assert (answer.verdict, answer.best.label, answer.below) == (Verdict.SPECULATE_BELOW, "good K=1", 64)
+    warnings = " ".join(report.findings.warnings)
+    assert "not finished" in warnings
+    assert "measured once" in warnings
+    assert "using the V1 model runner instead" in warnings
+    weak = [curve for curve in answer.curves if curve.draft_name == "weak"]
+    assert all(curve.best_k == 0 for curve in weak)
+    assert (run / "plots" / "speedup-t0.png").is_file()
+
+
+def test_the_page_and_the_artifact_are_as_agreed(tmp_path: Path, trials: list[Trial]) -> None:
+    run = write_run(tmp_path / "run", trials)
+    write_report(run, finished=True)
+    for name in ("report.md", "best_config.yaml", "serve.yaml", "serve.baseline.yaml", "serve.env"):
+        assert (run / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8"), name
+
+
+def test_writing_the_report_again_changes_nothing(tmp_path: Path, trials: list[Trial]) -> None:
+    run = write_run(tmp_path / "run", trials)
+    write_report(run)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    write_report(run)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_each_temperature_gets_a_serve_file(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
+    warm = LoadPoint(eval_set="chat", sampling=type(LOAD.sampling)(temperature=0.7), max_tokens=33)
+    both = (LOAD, warm)
+    built = [
+        make_trial(number=0, loads=both, tpot=lambda load, prompt, repeat: 0.02 + 0.0001 * prompt),
+        make_trial(
+            number=1,
+            k=2,
+            loads=both,
+            tpot=lambda load, prompt, repeat: (0.01 if load is LOAD else 0.03) + 0.0001 * prompt,
+        ),
+    ]
+    run = write_run(tmp_path / "run", built, manifest(load_points=both))
+    write_report(run)
+    assert "speculative-config" in yaml.safe_load((run / "serve.yaml").read_text())
+    assert "speculative-config" not in yaml.safe_load((run / "serve-t0.7.yaml").read_text())
+
+
+def test_no_run_and_no_baseline_are_said_plainly(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
+    with pytest.raises(OutputError):
+        write_report(tmp_path)
+    run = write_run(tmp_path / "run", [make_trial(number=0, failure="out of memory")])
+    with pytest.raises(NothingMeasured, match="out of memory"):
+        write_report(run)
+    assert not (run / "best_config.yaml").exists()
