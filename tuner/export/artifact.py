@@ -26,6 +26,13 @@ SERVE_BASELINE = "serve.baseline.yaml"
 _SIGNIFICANT_DIGITS = 6
 
 
+class _Plain(yaml.SafeDumper):
+    """Writes equal values out each time: an alias (&id001) is one more thing that a reader has to know."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 @dataclass(frozen=True)
 class RunContext:
     """What the artifact says about its run beside the findings.
@@ -96,7 +103,7 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
             "tuner_version": context.tuner_version,
         },
     }
-    return yaml.safe_dump(document, sort_keys=False, width=120, allow_unicode=True)
+    return yaml.dump(document, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
 
 
 def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
