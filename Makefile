@@ -46,7 +46,7 @@ lint: $(READY) ## ruff, mypy --strict, import layers
 test-real: $(READY) demo ## every test that starts real vLLM engines (many minutes)
 	$(BIN)/python -m pytest -m "real or real_ci"
 
-bench: $(READY) ## benchmarks, each ending in one line of JSON
+bench: $(READY) demo ## benchmarks, each ending in one line of JSON
 	for bench in tests/bench/*.py; do $(BIN)/python "$$bench"; done
 
 demo: $(READY) ## build the demo models, once, outside this folder
