@@ -10,7 +10,7 @@ PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3; do \
   $$python -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$python && break; done)
 # The engine for this machine: vLLM where an NVIDIA GPU answers, else vLLM's CPU build.
 KIND ?= $(shell nvidia-smi -L >/dev/null 2>&1 && echo cuda || echo cpu)
-READY := .make/$(KIND)
+READY := $(VENV)/.ready-$(KIND)
 
 TARGET ?=
 SPACE ?=
@@ -53,11 +53,10 @@ demo: $(READY) ## build the demo models, once, outside this folder
 	@$(BIN)/tuner models demo
 
 clean: ## remove the virtual environment and caches; runs/ and models stay
-	rm -rf $(VENV) .make .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist
 
 $(READY): pyproject.toml .ci/setup
 	@[ -n "$(PYTHON)" ] || { echo "error: no Python 3.11 or newer with venv found; name one: make PYTHON=..." >&2; exit 2; }
-	@mkdir -p .make
 	[ -x $(BIN)/python ] || "$(PYTHON)" -m venv $(VENV)
 	@.ci/setup $(VENV) $(KIND)
-	@touch $@
+	@rm -f $(VENV)/.ready-* && touch $@

@@ -40,14 +40,14 @@ MAX_ATTEMPTS = 3
 class _Running:
     task: Task
     number: int
-    since: float
+    since_s: float
 
 
 def counts_as_done(record: TrialRecord, *, retry_failed: bool = False) -> bool:
     """Whether a record of an earlier session answers its question: what says nothing of the candidate does not."""
     if record.failure is None:
         return True
-    asks_again = record.failure.kind in (FailureKind.WORKER_LOST, FailureKind.NO_BASELINE)
+    asks_again = record.failure.kind in (FailureKind.WORKER_LOST, FailureKind.NO_BASELINE, FailureKind.WRONG_SERVER)
     return record.role is Role.CANDIDATE and not asks_again and not retry_failed
 
 
@@ -73,7 +73,7 @@ class Measuring:
         self._study = study
         self._pool = pool
         self._view = view
-        self._started = time.monotonic()
+        self._started_s = time.monotonic()
         self._running: dict[int, _Running] = {}
         self._alive = set(range(len(pool.workers)))
         self._attempts: Counter[str] = Counter()
@@ -82,8 +82,10 @@ class Measuring:
         self._best = ("", 0.0)
         self._number = 0
         done = self._resume(retry_failed)
-        self._scheduler = Scheduler(self._ask, done, baseline_again=prepared.space.protocol.baseline_again)
-        self._planned = len(prepared.candidates) + len({c.args_key for c in prepared.candidates}) - len(done)
+        self._baseline_again = prepared.space.protocol.baseline_again
+        self._groups = len({candidate.args_key for candidate in prepared.candidates})
+        devices = [worker.device_key for worker in pool.workers]
+        self._scheduler = Scheduler(self._ask, devices, done, baseline_again=self._baseline_again)
 
     def run(self) -> None:
         """Measure until nothing is left. Raises PoolError when the last worker is lost."""
@@ -123,22 +125,29 @@ class Measuring:
 
     def _limit_reached(self) -> bool:
         limits = self._prepared.space.limits
-        begun = len(self.fresh) + len(self._running)
-        elapsed_min = (time.monotonic() - self._started) / 60
+        begun = sum(record.engine is not None for record in self.fresh) + len(self._running)
+        reserved = max(self._scheduler.closing, 1) if self._baseline_again else 0
+        elapsed_min = (time.monotonic() - self._started_s) / 60
         return (
             (limits.max_trials is not None and begun >= limits.max_trials)
-            or (limits.max_engine_starts is not None and begun + 1 >= limits.max_engine_starts)
+            or (limits.max_engine_starts is not None and begun + reserved >= limits.max_engine_starts)
             or (limits.max_minutes is not None and elapsed_min >= limits.max_minutes)
         )
 
     def _start_idle_workers(self) -> None:
-        for worker in sorted(self._alive - self._running.keys()):
-            while task := self._scheduler.next(self._pool.workers[worker].device_key):
-                if not task.skip:
-                    self._start(worker, task)
-                    break
-                failure = Failure(FailureKind.NO_BASELINE, task.skip)
-                self._keep(Trial(self._empty_record(worker, task, self._next_number(), failure)))
+        alive_before = None
+        while alive_before != self._alive:  # what a worker gave up may be work for one that was idle before it
+            alive_before = set(self._alive)
+            for worker in sorted(self._alive - self._running.keys()):
+                self._give_work(worker)
+
+    def _give_work(self, worker: int) -> None:
+        while task := self._scheduler.next(self._pool.workers[worker].device_key):
+            if not task.skip:
+                self._start(worker, task)
+                return
+            failure = Failure(FailureKind.NO_BASELINE, task.skip)
+            self._keep(Trial(self._empty_record(worker, task, self._next_number(), failure)))
 
     def _start(self, worker: int, task: Task) -> None:
         number = self._next_number()
@@ -180,9 +189,9 @@ class Measuring:
     def _lose(self, worker: int, running: _Running, error: PoolError) -> None:
         """A lost worker says nothing about the candidate: it runs again, MAX_ATTEMPTS times in all."""
         self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
-        candidate = running.task.candidate
-        self._attempts[candidate.key] += 1
-        if self._attempts[candidate.key] < MAX_ATTEMPTS:
+        attempt = f"{self._pool.workers[worker].device_key} {running.task.role} {running.task.candidate.key}"
+        self._attempts[attempt] += 1
+        if self._attempts[attempt] < MAX_ATTEMPTS:
             self._scheduler.put_back(running.task, self._pool.workers[worker].device_key)
             return
         failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
@@ -195,7 +204,7 @@ class Measuring:
         self._alive.discard(worker)
         if not self._alive:
             raise error
-        self._scheduler.move(task, self._pool.workers[worker].device_key)
+        self._scheduler.gone(task, self._pool.workers[worker].device_key)
 
     def _empty_record(self, worker: int, task: Task, number: int, failure: Failure) -> TrialRecord:
         return TrialRecord(
@@ -255,25 +264,34 @@ class Measuring:
         now = time.monotonic()
         phases = self._pool.phases()
         finished = [record.phases.total_s for record in self.fresh if record.ok]
-        running = [now - run.since for run in self._running.values()]
+        running = [now - run.since_s for run in self._running.values()]
         left_s = None
+        to_come = self._to_come()
         if finished:
             mean_s = sum(finished) / len(finished)
-            left = max(0, self._planned - len(self.fresh)) * mean_s - sum(min(age, mean_s) for age in running)
+            left = (to_come + len(running)) * mean_s - sum(min(age, mean_s) for age in running)
             left_s = max(0.0, left / max(1, len(self._alive)))
         return Progress(
-            planned=max(self._planned, len(self.fresh) + len(self._running)),
+            planned=len(self.fresh) + len(self._running) + to_come,
             done=len(self.fresh),
             failed=sum(not record.ok for record in self.fresh),
-            elapsed_s=now - self._started,
+            elapsed_s=now - self._started_s,
             left_s=left_s,
             best=self._best[0],
             workers=tuple(self._worker_progress(worker, phases.get(worker, ""), now) for worker in sorted(self._alive)),
         )
+
+    def _to_come(self) -> int:
+        """Trials that are neither done nor running; each group of engine arguments ends with a closing baseline."""
+        candidates = self._study.waiting + self._scheduler.waiting
+        closed = sum(record.role is Role.BASELINE_AGAIN for record in self.fresh)
+        closing = sum(run.task.role is Role.BASELINE_AGAIN for run in self._running.values())
+        expected = self._groups - closed - closing if self._baseline_again else 0
+        return candidates + max(self._scheduler.closing, expected, 0)
 
     def _worker_progress(self, worker: int, phase: str, now: float) -> WorkerProgress:
         device = self._pool.workers[worker].device
         running = self._running.get(worker)
         if running is None:
             return WorkerProgress(device)
-        return WorkerProgress(device, running.task.candidate.label, phase, now - running.since)
+        return WorkerProgress(device, running.task.candidate.label, phase, now - running.since_s)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
 from tuner.records import TrialRecord
@@ -34,7 +33,6 @@ class Progress:
     left_s: float | None
     best: str = ""
     workers: tuple[WorkerProgress, ...] = ()
-    speedups: Mapping[str, float] = field(default_factory=dict)
 
 
 class SweepView(Protocol):

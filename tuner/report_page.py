@@ -17,7 +17,16 @@ from tuner.records import (
     TrialFigures,
     Verdict,
 )
-from tuner.words import duration, milliseconds, plain, times, verdict_words
+from tuner.words import (
+    distinguishing,
+    duration,
+    engine_words,
+    full_label,
+    milliseconds,
+    plain,
+    times,
+    verdict_words,
+)
 
 _RATIOS = (
     "Speedup is baseline TPOT / candidate TPOT; the other ratios are candidate / baseline, so a TTFT ratio above 1 "
@@ -31,6 +40,7 @@ _COLUMNS = (
     "throughput ratio",
     "acceptance rate",
     "acceptance length",
+    "tokens per step",
     "n",
 )
 
@@ -46,8 +56,9 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
         if plot.suffix == ".png":
             lines += [f"![{plot.stem.replace('_', ' ')}]({plot.as_posix()})", ""]
     again = {trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN}
+    names = distinguishing(trial.candidate for trial in findings.trials)
     for point in manifest.load_points:
-        lines += [*_load_point(point, findings, again), ""]
+        lines += [*_load_point(point, findings, again, names), ""]
     lines += [_RATIOS, ""]
     lines += [*_curves(findings), *_failed(findings, trials), *_changed_settings(trials), *_basis(manifest, trials)]
     return "\n".join(lines).rstrip() + "\n"
@@ -63,29 +74,31 @@ def _answer(answer: Answer) -> Iterator[str]:
         )
 
 
-def _load_point(point: LoadPoint, findings: Findings, again: Set[int]) -> Iterator[str]:
+def _load_point(point: LoadPoint, findings: Findings, again: Set[int], names: Sequence[str]) -> Iterator[str]:
     yield f"## {point.label}"
     yield ""
     yield f"| {' | '.join(_COLUMNS)} |"
     yield f"|---|{'---:|' * (len(_COLUMNS) - 1)}"
     for trial in findings.trials:
-        yield from _row(trial, point, " (again)" if trial.number in again else "")
+        name = full_label(trial.candidate, names) + (" (again)" if trial.number in again else "")
+        yield from _row(trial, point, name)
 
 
-def _row(trial: TrialFigures, point: LoadPoint, suffix: str) -> Iterator[str]:
+def _row(trial: TrialFigures, point: LoadPoint, name: str) -> Iterator[str]:
     for load in trial.loads:
         if load.load_point.key != point.key:
             continue
         figures = load.figures
         speculative = trial.candidate.speculation is not None
         cells = [
-            trial.candidate.label + suffix,
+            name,
             milliseconds(figures["tpot_s"]),
             times(figures["speedup_tpot"]) if "speedup_tpot" in figures else "",
             times(figures["ttft_ratio"], interval=False) if "ttft_ratio" in figures else "",
             times(figures["throughput_ratio"], interval=False) if "throughput_ratio" in figures else "",
             plain(figures["acceptance_rate"], 3) if speculative else "",
             plain(figures["mean_acceptance_length"]) if speculative else "",
+            plain(figures["effective_tokens_per_step"]) if speculative else "",
             f"{figures['tpot_s'].n} {figures['tpot_s'].n_of}",
         ]
         yield f"| {' | '.join(cells)} |"
@@ -95,17 +108,22 @@ def _curves(findings: Findings) -> Iterator[str]:
     curves = [curve for answer in findings.answers for curve in answer.curves]
     if not curves:
         return
+    args = {trial.candidate.args_key: trial.candidate.baseline for trial in findings.trials}
+    names = distinguishing(args.values())
     yield "## Best K and inflection point"
     yield ""
     yield "| draft | load point | best K | inflection K | K that noise leaves open |"
     yield "|---|---|---:|---:|---|"
     for curve in curves:
-        yield f"| {curve.draft_name} | {curve.load_point.label} | {curve.best_k} | {_inflection(curve)} |"
+        plain_engine = args.get(curve.args_key)  # None where not even the baseline ran with these arguments
+        arguments = full_label(plain_engine, names).removeprefix(plain_engine.label) if plain_engine else ""
+        where = f"{curve.draft_name}{arguments} | {curve.load_point.label}"
+        yield f"| {where} | {curve.best_k} | {_inflection(curve)} |"
     yield ""
-    threshold = curves[0].inflection.threshold
+    percent = f"{100 * curves[0].inflection.threshold:g} %"
     yield (
-        f"The inflection point is the first K from which one more proposed token gains less than {threshold:.0%}, by "
-        f"the upper bound of its interval."
+        f"The inflection point is the first K from which one more proposed token gains less than {percent}, by the "
+        f"upper bound of its interval."
     )
     yield ""
 
@@ -113,7 +131,8 @@ def _curves(findings: Findings) -> Iterator[str]:
 def _inflection(curve: KCurve) -> str:
     inflection = curve.inflection
     k = "not resolved" if inflection.k is None else str(inflection.k)
-    return f"{k} | {', '.join(map(str, inflection.candidates)) or inflection.note}"
+    open_ks = ", ".join(map(str, inflection.candidates))
+    return f"{k} | {'; '.join(part for part in (open_ks, inflection.note) if part)}"
 
 
 def _failed(findings: Findings, trials: Sequence[Trial]) -> Iterator[str]:
@@ -147,12 +166,13 @@ def _changed_settings(trials: Sequence[Trial]) -> Iterator[str]:
 def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
     protocol = manifest.protocol
     devices = dict.fromkeys(trial.record.worker.device for trial in trials)
+    lives = sum(trial.record.engine is not None for trial in trials)
     engine_s = sum(trial.record.phases.start_s for trial in trials)
     load_s = sum(trial.record.phases.load_s + trial.record.phases.warmup_s for trial in trials)
     yield "## What this rests on"
     yield ""
-    yield f"- engine: vLLM {manifest.engine_version} ({manifest.engine_build}) on {', '.join(devices)}"
-    yield f"- {len(trials)} engine lives, {duration(engine_s)} of starting and {duration(load_s)} of load"
+    yield f"- engine: {engine_words(manifest.engine_version, manifest.engine_build)} on {', '.join(devices)}"
+    yield f"- {lives} engine lives, {duration(engine_s)} of starting and {duration(load_s)} of load"
     yield (
         f"- each load point: {protocol.repeats} repeats after a warm-up at its own concurrency, a fresh cache salt "
         f"each; per prompt the median over repeats, then the geometric mean over prompts of the ratio "
@@ -160,7 +180,14 @@ def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
     )
     if protocol.reduced:
         yield f"- reduced protocol: {protocol.reduced}"
-    yield f"- eval sets: {', '.join(f'{name} ({count} prompts)' for name, count in manifest.prompts.items())}"
+    yield f"- eval sets: {', '.join(_prompts_used(manifest))}"
     yield f"- tuner {manifest.tuner_version}, measured from {trials[0].record.started_at} on"
     if manifest.repeat_with:
         yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"
+
+
+def _prompts_used(manifest: RunManifest) -> Iterator[str]:
+    for name, count in manifest.prompts.items():
+        asked = [point.num_prompts or count for point in manifest.load_points if point.eval_set == name]
+        used = min(count, max(asked))
+        yield f"{name} ({used} prompts)" if used == count else f"{name} (the first {used} of {count} prompts)"

@@ -12,7 +12,7 @@ from tuner.measuring import Measuring, counts_as_done
 from tuner.pool import open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import TrialRecord
+from tuner.records import Role, TrialRecord, short_hash
 from tuner.report import Report, manifest_json, write_report
 from tuner.search.study import Study
 from tuner.store import RunStore
@@ -22,7 +22,7 @@ from tuner.store import RunStore
 class SweepOptions:
     """How to run it, as opposed to what to measure.
 
-    out: the run directory.  pool: "ray", or "local" for one worker in this process.
+    out: the run directory.  pool: "ray", or "local" for threads of this process.
     storage: Optuna storage URL, None for SQLite in the run directory.
     """
 
@@ -47,19 +47,22 @@ class SweepResult:
     overhead_s: float
 
 
-def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView) -> SweepResult:
+def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_s: float | None = None) -> SweepResult:
     """Measure what is not measured yet, then write the report.
 
+    began_s: monotonic time at which the user's command began, for wall_s; now if None.
     Raises OutputError before anything starts, PoolError when no worker can do the work, NothingMeasured when no
     baseline succeeded. Whatever ends it, finished trials are in the run directory and the next call goes on from there.
     """
-    started = time.monotonic()
+    began_s = time.monotonic() if began_s is None else began_s
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         fresh, workers = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
-        report = write_report(store.path, finished=_all_tried(store, prepared))
-        store.finish({"verdict": report.findings.answers[0].verdict.value})
-    wall_s = time.monotonic() - started
+        complete = _complete(store, prepared)
+        report = write_report(store.path, finished=complete)
+        if complete:
+            store.finish({"verdict": report.findings.answers[0].verdict.value})
+    wall_s = time.monotonic() - began_s
     return SweepResult(
         report=report,
         engine_starts=sum(record.engine is not None for record in fresh),
@@ -73,15 +76,19 @@ def _measure_missing(
     prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView
 ) -> tuple[list[TrialRecord], int]:
     """Return the records of the trials run now, and on how many workers."""
+    if store.path != options.out.absolute():
+        view.message(
+            f"{options.out} is a run with other inputs (engine, model, eval set ...): this one is {store.path}"
+        )
     for broken in store.broken:
         view.message(f"set aside: {broken}")
-    if store.finished and _all_tried(store, prepared, retry_failed=options.retry_failed):
+    if store.finished and _complete(store, prepared, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
         return [], 0
     storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
     study = Study.open(
         storage,
-        store.path.name,
+        f"{store.path.name}-{short_hash(prepared.fingerprint)}",
         prepared.candidates,
         prepared.manifest.temperatures,
         replace_damaged=not options.storage,
@@ -102,9 +109,12 @@ def _measure_missing(
         return measuring.fresh, len(pool.workers)
 
 
-def _all_tried(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
-    done = {r.candidate.key for r in store.records() if counts_as_done(r, retry_failed=retry_failed)}
-    return all(candidate.key in done for candidate in prepared.candidates)
+def _complete(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
+    """Whether every candidate has its answer and no closing baseline failed last."""
+    records = store.records()
+    done = {r.candidate.key for r in records if counts_as_done(r, retry_failed=retry_failed)}
+    closing = {(r.worker.device_key, r.candidate.args_key): r.ok for r in records if r.role is Role.BASELINE_AGAIN}
+    return all(candidate.key in done for candidate in prepared.candidates) and all(closing.values())
 
 
 def _busy_s(records: list[TrialRecord]) -> float:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
-from tuner.records import Answer, Figure, TrialFigures, TrialRecord, Verdict
+from tuner.records import Answer, Candidate, Figure, TrialFigures, TrialRecord, Verdict
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
@@ -12,6 +12,24 @@ VERDICT_WORDS = {
     Verdict.DO_NOT: "do not speculate",
     Verdict.INCONCLUSIVE: "inconclusive: do not speculate until a better measurement says so",
 }
+
+
+def distinguishing(candidates: Iterable[Candidate]) -> tuple[str, ...]:
+    """Return the engine arguments in which these candidates differ; their labels alone would look the same."""
+    seen = [dict(candidate.engine_args) for candidate in candidates]
+    names = dict.fromkeys(name for args in seen for name in args)
+    return tuple(name for name in names if any(args.get(name) != seen[0].get(name) for args in seen))
+
+
+def full_label(candidate: Candidate, arguments: Iterable[str]) -> str:
+    """Return the candidate's label with those of its engine arguments: "good K=3 (max_model_len 2048)"."""
+    given = [f"{name} {candidate.engine_args.get(name, 'default')}" for name in arguments]
+    return f"{candidate.label} ({', '.join(given)})" if given else candidate.label
+
+
+def engine_words(version: str, build: str) -> str:
+    """Return "vLLM 0.32.0 (cpu)", or say that it is simulated."""
+    return f"simulated engine (as vLLM {version.partition('+')[0]})" if build == "sim" else f"vLLM {version} ({build})"
 
 
 def times(figure: Figure, *, interval: bool = True) -> str:

@@ -25,9 +25,11 @@ def record(role: Role, candidate: Candidate, device: str = "gpu0", failed: bool 
     return TrialRecord(0, role, candidate, WorkerFacts(device, "d", "n"), "t", PhaseTimes(), failure=failure)
 
 
-def scheduler(candidates: Iterable[Candidate], baseline_again: bool = True) -> Scheduler:
+def scheduler(
+    candidates: Iterable[Candidate], baseline_again: bool = True, devices: tuple[str, ...] = ("gpu0",)
+) -> Scheduler:
     queue = iter(candidates)
-    return Scheduler(lambda: next(queue, None), baseline_again=baseline_again)
+    return Scheduler(lambda: next(queue, None), devices, baseline_again=baseline_again)
 
 
 def run(schedule: Scheduler, device: str = "gpu0", failing: tuple[Candidate, ...] = ()) -> list[Task]:
@@ -51,7 +53,7 @@ def test_each_group_of_engine_arguments_has_its_own_baselines() -> None:
 
 
 def test_a_second_device_measures_its_own_baseline_before_its_first_candidate() -> None:
-    schedule = scheduler([BASE, with_k(1), with_k(2)])
+    schedule = scheduler([BASE, with_k(1), with_k(2)], devices=("gpu0", "gpu1"))
     assert schedule.next("gpu0") == Task(Role.BASELINE, BASE)
     assert schedule.next("gpu1") == Task(Role.BASELINE, BASE)
     schedule.finished(record(Role.BASELINE, BASE, "gpu1"))
@@ -71,9 +73,9 @@ def test_no_closing_baseline_where_no_candidate_succeeded_or_none_is_wanted() ->
 
 def test_a_resumed_run_repeats_nothing_but_closes_with_a_baseline_after_new_candidates() -> None:
     done = [record(Role.BASELINE, BASE), record(Role.CANDIDATE, with_k(1)), record(Role.BASELINE_AGAIN, BASE)]
-    assert run(Scheduler(lambda: None, done)) == []
+    assert run(Scheduler(lambda: None, ["gpu0"], done)) == []
     queue = iter([with_k(2)])
-    tasks = run(Scheduler(lambda: next(queue, None), done))
+    tasks = run(Scheduler(lambda: next(queue, None), ["gpu0"], done))
     assert [task.role for task in tasks] == [Role.CANDIDATE, Role.BASELINE_AGAIN]
 
 
@@ -104,20 +106,51 @@ def test_a_closing_baseline_that_is_put_back_is_run_again() -> None:
 
 
 def test_the_work_of_a_device_that_is_gone_moves_to_another() -> None:
-    schedule = scheduler([BASE, with_k(1), with_k(2)])
+    schedule = scheduler([BASE, with_k(1), with_k(2)], devices=("gpu0", "gpu1"))
     assert run_one(schedule, "gpu0") == BASE
     lost = schedule.next("gpu0")
     assert lost == Task(Role.CANDIDATE, with_k(1))
-    schedule.move(lost, "gpu0")
+    schedule.gone(lost, "gpu0")
     assert [task.candidate for task in run(schedule, "gpu1")] == [BASE, with_k(1), with_k(2), BASE]
 
 
 def test_a_candidate_that_waited_for_the_baseline_of_a_lost_device_moves_too() -> None:
-    schedule = scheduler([with_k(1)])
+    schedule = scheduler([with_k(1)], devices=("gpu0", "gpu1"))
     waiting = schedule.next("gpu0")
     assert waiting is not None
-    schedule.move(waiting, "gpu0")
+    schedule.gone(waiting, "gpu0")
     assert [task.candidate for task in run(schedule, "gpu1")] == [BASE, with_k(1), BASE]
+
+
+def test_a_bad_device_leaves_the_candidates_to_the_good_ones() -> None:
+    schedule = scheduler([BASE, *(with_k(k) for k in range(1, 6))], devices=("bad", "good"))
+    assert schedule.next("bad") == Task(Role.BASELINE, BASE)
+    schedule.finished(record(Role.BASELINE, BASE, "bad", failed=True))
+    assert schedule.next("bad") is None
+    assert schedule.next("bad") is None
+    tasks = run(schedule, "good")
+    assert [task.role for task in tasks] == [Role.BASELINE, *[Role.CANDIDATE] * 5, Role.BASELINE_AGAIN]
+    assert not any(task.skip for task in tasks)
+
+
+def test_candidates_are_skipped_once_the_baseline_failed_on_every_device() -> None:
+    schedule = scheduler([BASE, with_k(1), with_k(2)], devices=("a", "b"))
+    for device in ("a", "b"):
+        task = schedule.next(device)
+        assert task is not None and task.role is Role.BASELINE
+        schedule.finished(record(Role.BASELINE, BASE, device, failed=True))
+    skipped = [*run(schedule, "a"), *run(schedule, "b")]
+    assert [task.candidate for task in skipped] == [with_k(2), with_k(1)]
+    assert all(task.skip for task in skipped)
+
+
+def test_what_is_still_to_come_is_counted() -> None:
+    schedule = scheduler([with_k(1)])
+    assert (schedule.waiting, schedule.closing) == (0, 0)
+    schedule.next("gpu0")
+    assert schedule.waiting == 1
+    run(schedule)
+    assert (schedule.waiting, schedule.closing) == (0, 0)
 
 
 def run_one(schedule: Scheduler, device: str) -> Candidate:

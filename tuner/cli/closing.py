@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from tuner.records import Answer, Json, TrialFigures
 from tuner.report import Report
 from tuner.sweep import SweepResult
-from tuner.words import milliseconds, plain, times, verdict_words
+from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
 
 
 def closing_table(report: Report, width: int | None = None) -> str:
@@ -18,33 +19,38 @@ def closing_table(report: Report, width: int | None = None) -> str:
     with console.capture() as capture:
         for answer in report.findings.answers:
             console.print(_table(report, answer))
-            console.print(f"[bold]{verdict_words(answer)}[/] at temperature {answer.temperature:g}", highlight=False)
+            console.print(
+                f"[bold]{escape(verdict_words(answer))}[/] at temperature {answer.temperature:g}", highlight=False
+            )
             console.print(answer.why, markup=False, highlight=False)
         for warning in report.findings.warnings:
             console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
         for trial, reason in report.findings.failed.items():
             console.print(f"failed: {trial}: {reason}", style="red", markup=False, highlight=False)
-        console.print(f"artifact: {report.artifact}", highlight=False, soft_wrap=True)
+        console.print(f"artifact: {report.artifact}", markup=False, highlight=False, soft_wrap=True)
     return capture.get()
 
 
 def _table(report: Report, answer: Answer) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, title=f"{report.manifest.target}, vLLM {report.manifest.engine_version}")
+    manifest = report.manifest
+    engine = engine_words(manifest.engine_version, manifest.engine_build)
+    names = distinguishing(trial.candidate for trial in report.findings.trials)
+    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{manifest.target}, {engine}"))
     table.add_column("candidate")
     for column in ("TPOT", "speedup (95 %)", "acceptance", "length"):
         table.add_column(column, justify="right")
     again = report.baselines_again
-    points = [point for point in report.manifest.load_points if point.sampling.temperature == answer.temperature]
+    points = [point for point in manifest.load_points if point.sampling.temperature == answer.temperature]
     for point in points:
         table.add_row(f"[bold]{point.label}[/]")
         for trial in report.findings.trials:
-            table.add_row(*_row(trial, point.key, trial.candidate == answer.best, trial.number in again))
+            mark = " (again)" if trial.number in again else " *" if trial.candidate == answer.best else ""
+            table.add_row(*_row(trial, point.key, f"  {full_label(trial.candidate, names)}{mark}"))
     return table
 
 
-def _row(trial: TrialFigures, load_point: str, best: bool, again: bool) -> tuple[str, ...]:
+def _row(trial: TrialFigures, load_point: str, name: str) -> tuple[str, ...]:
     figures = next((load.figures for load in trial.loads if load.load_point.key == load_point), None)
-    name = f"  {trial.candidate.label}{' (again)' if again else ' *' if best else ''}"
     if figures is None:
         return (name,)
     speedup = figures.get("speedup_tpot")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+import time
 from pathlib import Path
 from typing import Literal
 
@@ -20,7 +21,7 @@ from tuner.cli.views import open_view
 Examples:
   tuner sweep /models/Qwen3-14B --draft /models/Qwen3-0.6B
   tuner sweep demo:target --space demo
-  tuner sweep any-name --engine sim          (simulated engine: a whole sweep in seconds)
+  tuner sweep any-name --space tiny --engine sim     (simulated engine, half a minute)
 """
 )
 @space_options
@@ -30,7 +31,7 @@ Examples:
 @click.option(
     "--pool",
     type=click.Choice(["ray", "local"]),
-    help="Workers: Ray, or one in this process [default: ray; local for sim].",
+    help="Workers: Ray, or threads of this process [default: ray; local for sim].",
 )
 @click.option("--max-workers", type=click.IntRange(min=1), help="Use at most so many GPUs (or groups of them).")
 @click.option("--storage", metavar="URL", help="Optuna storage [default: SQLite in the run directory].")
@@ -58,18 +59,12 @@ def sweep(
     """
     from tuner.cli.closing import closing_table, summary
     from tuner.prepare import SweepRequest, prepare
+    from tuner.search.database import without_password
     from tuner.sweep import SweepOptions, run_sweep
 
-    request = SweepRequest(
-        target=target,
-        space=space,
-        eval_set=eval_set,
-        drafts=drafts,
-        engine=engine,
-        download=download,
-        command=("tuner", *sys.argv[1:]),
-    )
-    prepared = prepare(request)
+    began_s = time.monotonic()
+    command = ("tuner", *map(without_password, sys.argv[1:]))
+    prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download, command))
     options = SweepOptions(
         out=out or prepared.default_out,
         pool=pool or ("local" if prepared.engine.kind == "sim" else "ray"),
@@ -77,14 +72,13 @@ def sweep(
         storage=storage,
         retry_failed=retry_failed,
     )
-    resume_with = shlex.join(("tuner", *sys.argv[1:]))
     with (
-        ending_cleanly(f"Finished trials are kept in {options.out}. Resume with: {resume_with}"),
+        ending_cleanly(f"Finished trials are kept. Resume with: {shlex.join(command)}"),
         open_view(quiet=quiet) as view,
     ):
         for note in prepared.notes:
             view.message(note)
-        result = run_sweep(prepared, options, view)
+        result = run_sweep(prepared, options, view, began_s)
     click.echo(closing_table(result.report), err=as_json)
     if as_json:
         click.echo(json.dumps(summary(result)))

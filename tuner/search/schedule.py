@@ -21,15 +21,23 @@ class Task:
 class Scheduler:
     """Hands out tasks; knows nothing of processes or time.
 
-    ask: the next candidate of the study, None when there is none.  done: records of earlier sessions of this run.
+    ask: the next candidate of the study, None when there is none.  devices: keys of those that ask for tasks.
+    done: records of earlier sessions of this run.
     A group is (device, engine arguments): figures are compared within one group only, so each group gets a baseline
-    before its first candidate and, if `baseline_again`, one after its last.
+    before its first candidate and, if `baseline_again`, one after its last. A device on which the baseline failed gets
+    no candidate of that group; a candidate is skipped only when the baseline failed on every device.
     """
 
     def __init__(
-        self, ask: Callable[[], Candidate | None], done: Iterable[TrialRecord] = (), *, baseline_again: bool = True
+        self,
+        ask: Callable[[], Candidate | None],
+        devices: Iterable[str],
+        done: Iterable[TrialRecord] = (),
+        *,
+        baseline_again: bool = True,
     ) -> None:
         self._ask = ask
+        self._devices = set(devices)
         self._baseline_again = baseline_again
         self._ready: set[tuple[str, str]] = set()
         self._broken: dict[tuple[str, str], str] = {}
@@ -40,23 +48,49 @@ class Scheduler:
         for record in done:
             self.finished(record)
 
+    @property
+    def waiting(self) -> int:
+        """Candidates that were asked for and not handed out yet."""
+        return len(self._returned) + len(self._held)
+
+    @property
+    def closing(self) -> int:
+        """Closing baselines that are still to come, as far as is known now."""
+        return len(self._used.keys() - self._again) if self._baseline_again else 0
+
     def next(self, device_key: str) -> Task | None:
-        """Return the next task for this device, None when nothing is left for it."""
-        candidate = self._held.pop(device_key, None) or self._next_candidate()
+        """Return the next task for this device, None when there is none for it now."""
+        candidate = self._held.pop(device_key, None) or self._next_candidate(device_key)
         if candidate is None:
             return self._closing_task(device_key)
         group = (device_key, candidate.args_key)
         if candidate.speculation is None:
             return Task(Role.BASELINE, candidate)
         if group in self._broken:
-            return Task(Role.CANDIDATE, candidate, skip=f"its baseline failed: {self._broken[group]}")
+            return self._elsewhere(candidate, device_key)
         if group not in self._ready:
             self._held[device_key] = candidate
             return Task(Role.BASELINE, candidate.baseline)
         return Task(Role.CANDIDATE, candidate)
 
-    def _next_candidate(self) -> Candidate | None:
-        return self._returned.popleft() if self._returned else self._ask()
+    def _next_candidate(self, device_key: str) -> Candidate | None:
+        """Return what was put back and can run here; ask only when nothing is put back, or a bad device drains all."""
+        for candidate in self._returned:
+            here = (device_key, candidate.args_key) not in self._broken
+            if here or candidate.speculation is None or self._broken_everywhere(candidate):
+                self._returned.remove(candidate)
+                return candidate
+        return None if self._returned else self._ask()
+
+    def _broken_everywhere(self, candidate: Candidate) -> bool:
+        return all((device, candidate.args_key) in self._broken for device in self._devices)
+
+    def _elsewhere(self, candidate: Candidate, device_key: str) -> Task | None:
+        if self._broken_everywhere(candidate):
+            reason = self._broken[device_key, candidate.args_key]
+            return Task(Role.CANDIDATE, candidate, skip=f"its baseline failed: {reason}")
+        self._returned.appendleft(candidate)
+        return self._closing_task(device_key)
 
     def _closing_task(self, device_key: str) -> Task | None:
         if not self._baseline_again:
@@ -83,7 +117,7 @@ class Scheduler:
             self._again.discard(group)
 
     def put_back(self, task: Task, device_key: str) -> None:
-        """Hand this task out again, to the same device: it ended without saying anything about the candidate."""
+        """Hand this task out again: it ended without saying anything about the candidate."""
         if task.role is Role.CANDIDATE:
             self._returned.append(task.candidate)
         elif task.role is Role.BASELINE_AGAIN:
@@ -91,8 +125,9 @@ class Scheduler:
         elif device_key not in self._held:
             self._returned.append(task.candidate)
 
-    def move(self, task: Task, device_key: str) -> None:
-        """Hand this device's work out to others: the device is gone."""
+    def gone(self, task: Task, device_key: str) -> None:
+        """Hand this device's work out to the others: the device is gone."""
+        self._devices.discard(device_key)
         if task.role is Role.CANDIDATE:
             self._returned.append(task.candidate)
         waiting = self._held.pop(device_key, None)

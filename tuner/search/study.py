@@ -91,6 +91,11 @@ class Study:
             where = without_password(storage)
             raise InputError(f"the study's storage {where} cannot be used: {_first_line(error)}", hint) from error
 
+    @property
+    def waiting(self) -> int:
+        """Candidates that were not asked for yet."""
+        return len(self._pending)
+
     def close(self) -> None:
         """Let go of the database."""
         self._storage.engine.dispose()
