@@ -30,7 +30,7 @@ from tuner.search.schedule import Scheduler, Task
 from tuner.search.study import Study
 from tuner.store import RunStore
 from tuner.trial import TrialSpec, run_trial
-from tuner.words import trial_words
+from tuner.words import ROLE_WORDS, trial_words
 
 POLL_S = 0.25
 MAX_ATTEMPTS = 3
@@ -153,7 +153,7 @@ class Measuring:
         number = self._next_number()
         self._running[worker] = _Running(task, number, time.monotonic())
         spec = self._spec(task, number)
-        self._view.message(f"trial {number}: {task.candidate.label} ({task.role.value})")
+        self._view.message(f"trial {number}: {task.candidate.label} ({ROLE_WORDS[task.role]})")
         try:
             self._pool.start(worker, partial(run_trial, spec))
         except PoolError as error:

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tuner.records import Answer, Candidate, Figure, TrialFigures, TrialRecord, Verdict
+from tuner.records import Answer, Candidate, Figure, Role, TrialFigures, TrialRecord, Verdict
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
     Verdict.SPECULATE_BELOW: "speculate, but only below {below} concurrent requests",
     Verdict.DO_NOT: "do not speculate",
     Verdict.INCONCLUSIVE: "inconclusive: do not speculate until a better measurement says so",
+}
+
+
+ROLE_WORDS = {
+    Role.BASELINE: "baseline",
+    Role.CANDIDATE: "candidate",
+    Role.BASELINE_AGAIN: "closing baseline",
 }
 
 

@@ -27,6 +27,7 @@ def plan(
     """Show every engine start of a sweep of SPACE for TARGET, with its exact command line."""
     from tuner.engine.plan import plan as plan_of
     from tuner.prepare import SweepRequest, prepare
+    from tuner.words import ROLE_WORDS
 
     prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download))
     planned = plan_of(prepared.space, prepared.engine, prepared.target, workers)
@@ -56,7 +57,7 @@ def plan(
     for name, value in planned.env.items():
         click.echo(f"environment: {name}={value}")
     for start in planned.starts:
-        click.echo(f"\n{start.candidate.label} ({start.role.value})\n  {shlex.join(start.command)}")
+        click.echo(f"\n{start.candidate.label} ({ROLE_WORDS[start.role]})\n  {shlex.join(start.command)}")
     for candidate, reason in planned.unavailable:
         click.echo(f"\nnot tried: {candidate.label}: {reason}")
     if planned.limited:

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
+from rich.text import Text
 
 from tuner.progress import Progress as SweepProgress
 from tuner.progress import SweepView
@@ -95,11 +96,10 @@ class RichView:
 
     def trial_done(self, record: TrialRecord, words: str) -> None:
         """Print the trial's figures above the live part."""
-        mark = "[green]done[/]" if record.ok else "[red]failed[/]"
-        self._console.print(
-            f"{mark} trial {record.number}  [bold]{record.candidate.label}[/]  ", end="", highlight=False
-        )
-        self._console.print(words, markup=False, highlight=False)
+        mark = ("done", "green") if record.ok else ("failed", "red")
+        label = f" trial {record.number}  {record.candidate.label}  "
+        # In one call: what a live display has below it is redrawn after each, and would overwrite an unfinished line.
+        self._console.print(Text.assemble(mark, (label, "bold"), words), highlight=False)
 
     def update(self, progress: SweepProgress) -> None:
         """Redraw the live part."""
@@ -110,7 +110,8 @@ class RichView:
         table = Table.grid(padding=(0, 2))
         for worker in progress.workers:
             running = duration(worker.running_s) if worker.trial else ""
-            table.add_row(worker.device, worker.trial or "idle", worker.phase, running, style="cyan")
+            cells = (worker.device, worker.trial or "idle", worker.phase, running)
+            table.add_row(*map(Text, cells), style="cyan")
         grid = Table.grid()
         grid.add_row(table)
         grid.add_row(self._bar)
