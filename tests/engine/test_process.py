@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tuner.engine import process
 from tuner.engine.process import (
     Launch,
     RunningEngine,
@@ -31,6 +32,7 @@ from tuner.engine.process import (
     recorded_env,
     redacted_command,
     running_engine,
+    shaping_env,
 )
 from tuner.errors import EngineCrashed, EngineStuck, EngineTimeout, WrongServer
 
@@ -145,6 +147,27 @@ def test_an_exception_in_the_block_passes_and_leaves_nothing(make: Make) -> None
     with pytest.raises(ZeroDivisionError), running_engine(launch):
         _ = 1 / 0
     assert living(pids_of(launch)) == []
+
+
+def test_a_watcher_that_gave_up_does_not_keep_the_engine(make: Make) -> None:
+    def abandons(phase: str) -> None:
+        if phase == "stopping engine":
+            raise KeyboardInterrupt
+
+    launch = make(daemons=1)
+    with pytest.raises(KeyboardInterrupt), running_engine(launch, abandons):
+        pass
+    assert living(pids_of(launch)) == []
+
+
+def test_memory_that_does_not_return_is_said_unless_something_else_went_wrong(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(process, "wait_for_memory", lambda before, used: {"0": 3 * 2**30})
+    with pytest.raises(EngineStuck, match=r"GPU 0: 3\.0 GiB"), running_engine(make()):
+        pass
+    with pytest.raises(ZeroDivisionError), running_engine(make()):
+        _ = 1 / 0
 
 
 @pytest.mark.parametrize("silent_port", [False, True], ids=["nobody-listens", "port-accepts-but-is-silent"])
@@ -339,6 +362,24 @@ def test_own_variables_win_over_inherited_and_fixed_ones() -> None:
         "OMP_NUM_THREADS": "8",
         "VLLM_NO_USAGE_STATS": "1",
     }
+
+
+def test_what_shapes_an_engine_is_told_from_devices_paths_and_logs() -> None:
+    shaping = {
+        "VLLM_USE_V2_MODEL_RUNNER": "0",
+        "LD_PRELOAD": "/lib/x.so",
+        "NCCL_P2P_DISABLE": "1",
+        "KMP_BLOCKTIME": "1",
+    }
+    other = dict.fromkeys(
+        """CUDA_VISIBLE_DEVICES CUDA_DEVICE_ORDER CUDA_HOME HF_HUB_OFFLINE VLLM_CACHE_ROOT VLLM_LOGGING_LEVEL
+        VLLM_HOST_IP NCCL_SOCKET_IFNAME NCCL_DEBUG NCCL_VERSION VLLM_NO_USAGE_STATS VLLM_API_KEY TRITON_CACHE_DIR
+        VLLM_PORT PATH OMP_NUM_THREADS TORCHINDUCTOR_CACHE_DIR""".split(),  # noqa: SIM905
+        "x",
+    )
+    assert shaping_env({**shaping, **other}, {}) == shaping
+    own = {"LD_PRELOAD": "", "VLLM_LOGGING_LEVEL": "DEBUG", "A": "1"}
+    assert shaping_env({**shaping, **other}, own) == {**shaping, **own}
 
 
 @settings(deadline=None)  # Times of a loaded machine say nothing.

@@ -49,6 +49,12 @@ _DROPPED_ENV = re.compile(
     r"PYTHONHOME|__PYVENV_LAUNCHER__|MASTER_ADDR|MASTER_PORT|RANK|LOCAL_RANK|WORLD_SIZE"
 )
 _RECORDED_ENV = re.compile(r"(VLLM|CUDA|NCCL|OMP|KMP|TORCH|PYTORCH|TORCHINDUCTOR|TRITON)_.*|LD_PRELOAD|HF_HUB_OFFLINE")
+# Set by us, or they say where things are and what is written down, which no figure depends on.
+_NOT_SHAPING = re.compile(
+    r"CUDA_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_SOCKET_IFNAME|(VLLM|NCCL|TORCH)_(LOGGING|LOG|DEBUG)(_.*)?|TORCH_LOGS.*|"
+    r"VLLM_(CONFIGURE_LOGGING|DO_NOT_TRACK|USAGE_SOURCE|CONFIG_ROOT|ASSETS_CACHE.*|RPC_BASE_PATH)|CUDA_MPS_.*_DIRECTORY|"
+    r"(CUDA|TORCH|TRITON|NCCL)_(HOME|PATH|VERSION)|.*_CACHE_(ROOT|DIR|PATH|MAXSIZE)"
+)
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
 _SECRET_FLAG = re.compile(r"--(api-key|hf-token)(=.*)?", re.IGNORECASE)
 
@@ -96,6 +102,16 @@ def recorded_env(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, st
     """Return the variables that shape the engine: `own` and those that vLLM and its libraries read; no secrets."""
     names = sorted(name for name in env if name in own or _RECORDED_ENV.fullmatch(name))
     return {name: env[name] for name in names if not _SECRET_NAME.search(name)}
+
+
+def shaping_env(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that an engine's figures may depend on: `own`, and what it inherits of such.
+
+    Devices, caches, paths and log settings are left out, and so is what is the same for every engine.
+    """
+    env = recorded_env(engine_env(inherited, own, ""), {})
+    shaping = {name: env[name] for name in env if name not in _FIXED_ENV and not _NOT_SHAPING.fullmatch(name)}
+    return {**shaping, **own}
 
 
 def redacted_command(command: tuple[str, ...], api_key: str) -> tuple[str, ...]:
@@ -243,7 +259,8 @@ def _silent(_: str) -> None:
 def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) -> Iterator[RunningEngine]:
     """Start an engine, yield it when it serves, stop it however the block ends, and wait for its memory to return.
 
-    Raises EngineCrashed, EngineTimeout, EngineStuck or WrongServer while starting.
+    Raises EngineCrashed, EngineTimeout, EngineStuck or WrongServer while starting; EngineStuck after a block that ended
+    well if the memory does not return: somebody else used the GPU meanwhile, or the next engine will find less of it.
     """
     devices = launch.env.get("CUDA_VISIBLE_DEVICES", "")
     memory_before = used_gpu_memory(devices)
@@ -252,9 +269,17 @@ def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) ->
     try:
         yield _ready(launch, supervised)
     finally:
-        on_phase("stopping engine")
-        supervised.stop()
-        wait_for_memory(memory_before, lambda: used_gpu_memory(devices))
+        try:
+            on_phase("stopping engine")
+        finally:
+            supervised.stop()
+        missing = wait_for_memory(memory_before, lambda: used_gpu_memory(devices))
+    if missing:
+        more = ", ".join(f"GPU {name}: {size / 2**30:.1f} GiB" for name, size in missing.items())
+        raise EngineStuck(
+            f"More GPU memory is in use than before the engine, although the engine is gone ({more}).",
+            "`nvidia-smi` shows whose it is; nothing else may use the GPU. Then sweep again with --retry-failed.",
+        )
 
 
 def _ready(launch: Launch, supervised: Supervised) -> RunningEngine:
