@@ -140,6 +140,17 @@ def test_settings_that_must_not_be_deployed_are_known() -> None:
     assert undeployable(spec("ngram", rejection_sample_method="block")) is None
 
 
+def test_suffix_decoding_learns_nothing_unless_told_to_and_then_is_not_deployed() -> None:
+    cache = "suffix_decoding_max_cached_requests"
+    assert speculative_config(spec("suffix"))[cache] == 0
+    assert undeployable(spec("suffix")) is None
+    assert undeployable(spec("suffix", suffix_decoding_max_cached_requests=0)) is None
+    learning = spec("suffix", suffix_decoding_max_cached_requests=100)
+    assert speculative_config(learning)[cache] == 100
+    assert "learns the measured prompts" in (undeployable(learning) or "")
+    assert cache not in speculative_config(spec("ngram"))
+
+
 def test_acceptance_at_smaller_k_follows_for_chain_drafters_only() -> None:
     assert {name for name, method in METHODS.items() if method.chain_drafter} == {
         "draft_model",

@@ -292,6 +292,18 @@ def test_a_bad_load_point_is_refused(load: Load, point: str, words: str) -> None
     assert words in error.message
 
 
+@pytest.mark.parametrize(
+    "where",
+    ["engine_args: {max_num_seqs: 8}", "choices: {max_num_seqs: [64, 8]}", "unchecked_engine_args: {max_num_seqs: 8}"],
+)
+def test_more_requests_than_a_batch_takes_are_refused(load: Load, where: str) -> None:
+    points = f"{BASE}  - {{eval_set: code, concurrency: [1, 9]}}\n{where}\n"
+    error = refused(load, points)
+    assert "space.yaml:7: " in error.message
+    assert "load_points[1] has concurrency 9, but max_num_seqs is 8" in error.message
+    load(points.replace("9]", "8]"))
+
+
 def test_a_load_point_written_twice_is_refused(load: Load) -> None:
     assert "space.yaml:7: the load point" in refused(load, BASE + "  - eval_set: chat\n").message
 

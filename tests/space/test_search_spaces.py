@@ -7,10 +7,10 @@ from tuner.space.shipped import shipped_names
 
 
 def test_the_shipped_spaces_are_the_ones_the_docs_name() -> None:
-    assert shipped_names("search_spaces", ".yaml") == ("default", "demo", "quick")
+    assert shipped_names("search_spaces", ".yaml") == ("default", "demo", "quick", "tiny")
 
 
-@pytest.mark.parametrize("name", ["default", "demo", "quick"])
+@pytest.mark.parametrize("name", ["default", "demo", "quick", "tiny"])
 def test_a_shipped_space_is_complete(name: str) -> None:
     space = load_space(name)
     assert space.description

@@ -36,6 +36,22 @@ def check_engine_args(yaml: YamlText, file: SpaceFile) -> None:
             raise yaml.error(("choices", name), message, f"Put one value under `engine_args:`; sweep once per {name}.")
 
 
+def check_concurrency(yaml: YamlText, file: SpaceFile) -> None:
+    """Refuse load points with more requests in flight than the engine takes into a batch.  Raises SpaceError.
+
+    The others would queue, where they cost TTFT and no TPOT: the engine would look faster under load than it is.
+    """
+    given = [
+        {**file.engine_args, **file.unchecked_engine_args}.get("max_num_seqs"),
+        *file.choices.get("max_num_seqs", []),
+    ]
+    limit = min((value for value in given if isinstance(value, int)), default=None)
+    for i, part in enumerate(file.load_points):
+        if limit is not None and max(part.concurrency) > limit:
+            message = f"load_points[{i}] has concurrency {max(part.concurrency)}, but max_num_seqs is {limit}."
+            raise yaml.error(("load_points", i), message, "Raise `max_num_seqs:`, or leave that concurrency out.")
+
+
 def _check_arg(yaml: YamlText, loc: Loc, values: Sequence[Json]) -> None:
     name = str(loc[-1])
     _refuse_managed(yaml, loc, values[0])

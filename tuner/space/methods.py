@@ -136,16 +136,20 @@ METHODS: Mapping[str, Method] = {
 }
 
 LOSSY = frozenset({"fly", "typical_acceptance_sampler"})
+SUFFIX_CACHE = "suffix_decoding_max_cached_requests"
 
 
 def speculative_config(spec: Speculation) -> dict[str, Json]:
     """Return the value of vLLM's --speculative-config.
 
     The method is always written: without it vLLM guesses one from the path's name. The draft is written as it stands.
+    Suffix decoding learns no answers unless told to: every repeat sends the same prompts, and it would know them.
     """
     config: dict[str, Json] = {"method": spec.method, "num_speculative_tokens": spec.num_speculative_tokens}
     if spec.draft is not None:
         config["model"] = spec.draft
+    if spec.method == "suffix":
+        config[SUFFIX_CACHE] = 0
     return {**config, **spec.options}
 
 
@@ -217,4 +221,8 @@ def undeployable(spec: Speculation) -> str | None:
             return f"{name}: synthetic accepts tokens by chance, whatever the target says"
         if value in LOSSY:
             return f"{name}: {value} changes what the target would have answered"
+    if spec.method == "suffix" and spec.options.get(SUFFIX_CACHE, 0) != 0:
+        return (
+            f"{SUFFIX_CACHE}: {spec.options[SUFFIX_CACHE]} learns the measured prompts, which every repeat sends again"
+        )
     return None

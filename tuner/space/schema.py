@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from tuner.errors import SpaceError
 from tuner.records import LoadPoint, Protocol, Sampling, slug
-from tuner.space.checks import check_engine_args, default_name, draft_specs
+from tuner.space.checks import check_concurrency, check_engine_args, default_name, draft_specs
 from tuner.space.explain import nearest, validation_error
 from tuner.space.file_model import LoadPart, ProtocolPart, SpaceFile
 from tuner.space.search_space import DraftSpec, Limits, Objective, SearchSpace
@@ -52,6 +52,7 @@ def load_space(
     yaml = read_yaml(find_space(name_or_path))
     file = _validated(yaml)
     check_engine_args(yaml, file)
+    check_concurrency(yaml, file)
     all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts)
     return SearchSpace(
         name=slug(yaml.path.stem),
