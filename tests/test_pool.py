@@ -112,12 +112,12 @@ def test_names_and_cores_of_workers() -> None:
     (both,) = worker_facts([node(1, 2)], [host(gpus=(gpus[1], gpus[0]))])
     assert both == WorkerFacts("host/GPU-a+GPU-b", "2 x H200", "host", ("1", "0"), (0, 1, 2, 3))
     (cpu,) = worker_facts([node(1)], [host()])
-    assert cpu == WorkerFacts("host/cpu", "a CPU", "host", (), (0, 1, 2, 3))
+    assert cpu == WorkerFacts("host/cpu-4", "a CPU", "host", (), (0, 1, 2, 3))
 
 
 def test_nodes_of_one_name_are_told_apart() -> None:
     keys = [facts.device_key for facts in worker_facts([node(1), node(2)], [host("localhost"), host("localhost")])]
-    assert keys == ["localhost-00000001/cpu", "localhost-00000002/cpu"]
+    assert keys == ["localhost-00000001/cpu-4", "localhost-00000002/cpu-4"]
 
 
 def test_workers_that_share_a_cpu_are_different_devices() -> None:

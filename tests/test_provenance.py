@@ -3,7 +3,7 @@ import shutil
 import struct
 from pathlib import Path
 
-from tuner.provenance import fingerprint, machine, model_identity
+from tuner.provenance import fingerprint, machine, model_identity, profile_identity
 from tuner.records import EvalSet, LoadPoint, Prompt, Protocol
 
 
@@ -18,7 +18,7 @@ def write_model(directory: Path, weights: bytes = b"\0" * 1_000_000) -> Path:
 def test_a_copy_elsewhere_is_the_same_model(tmp_path: Path) -> None:
     original = write_model(tmp_path / "a")
     copy = shutil.copytree(original, tmp_path / "b" / "c", copy_function=shutil.copyfile)
-    assert model_identity("x", str(original)) == model_identity("x", str(copy))
+    assert model_identity(str(original), str(original)) == model_identity(str(copy), str(copy))
 
 
 def test_a_fine_tune_of_the_same_shapes_is_another_model(tmp_path: Path) -> None:
@@ -37,6 +37,16 @@ def test_a_name_without_a_directory_is_identified_by_the_name(tmp_path: Path) ->
     identity = model_identity("org/model", "org/model")
     assert identity["of"] == "name"
     assert identity["hash"] != model_identity("org/other", "org/other")["hash"]
+
+
+def test_a_profile_is_its_content_and_a_preset_its_name(tmp_path: Path) -> None:
+    one, other = tmp_path / "a.yaml", tmp_path / "b.yaml"
+    one.write_text("noise: {}")
+    other.write_text("noise: {}")
+    assert profile_identity(str(one)) == profile_identity(str(other))
+    other.write_text("noise: {life_sd: 0.1}")
+    assert profile_identity(str(one)) != profile_identity(str(other))
+    assert (profile_identity("quiet"), profile_identity(None)) == ("quiet", None)
 
 
 def test_a_weight_file_shorter_than_its_header_does_not_stop_the_sweep(tmp_path: Path) -> None:

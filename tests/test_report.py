@@ -2,13 +2,14 @@
 
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 
 from tuner.errors import NothingMeasured, OutputError
-from tuner.records import LoadPoint, Protocol, Role, RunManifest, Trial, Verdict
+from tuner.records import Json, LoadPoint, Protocol, Role, RunManifest, Trial, Verdict
 from tuner.report import manifest_json, write_report
 from tuner.store import RunStore
 
@@ -108,6 +109,61 @@ def test_each_temperature_gets_a_serve_file(tmp_path: Path, make_trial: Callable
     write_report(run)
     assert "speculative-config" in yaml.safe_load((run / "serve.yaml").read_text())
     assert "speculative-config" not in yaml.safe_load((run / "serve-t0.7.yaml").read_text())
+
+
+def test_a_candidate_that_left_the_space_decides_nothing(tmp_path: Path, trials: list[Trial]) -> None:
+    present = tuple(trial.record.candidate.key for trial in trials if trial.record.candidate.k != 4)
+    report = write_report(write_run(tmp_path / "run", trials, manifest(candidates=present)))
+    assert report.findings.answers[0].best.k == 1
+    assert all(point.k != 4 for curve in report.findings.answers[0].curves for point in curve.points)
+
+
+def test_what_must_not_be_deployed_is_read_from_the_records(tmp_path: Path, trials: list[Trial]) -> None:
+    def by_chance(trial: Trial) -> Trial:
+        spec = trial.record.candidate.speculation
+        if spec is None or spec.num_speculative_tokens != 4:
+            return trial
+        options: dict[str, Json] = {"rejection_sample_method": "synthetic", "synthetic_acceptance_length": 4}
+        candidate = replace(trial.record.candidate, speculation=replace(spec, options=options))
+        return replace(trial, record=replace(trial.record, candidate=candidate))
+
+    report = write_report(write_run(tmp_path / "run", [by_chance(trial) for trial in trials]))
+    assert report.findings.answers[0].best.k == 1
+
+
+def test_a_simulated_engine_and_an_unfinished_run_are_warned_of(tmp_path: Path, trials: list[Trial]) -> None:
+    run = write_run(tmp_path / "run", trials, manifest(engine_build="sim"))
+    warnings = " ".join(write_report(run).findings.warnings)
+    assert "simulated engine: these figures describe no real model" in warnings
+    assert "not finished" in warnings
+    with RunStore.open(run, {"engine": {"version": "0.32.0"}}, manifest_json(manifest())) as store:
+        store.finish({})
+    warnings = " ".join(write_report(run).findings.warnings)
+    assert "simulated" not in warnings
+    assert "not finished" not in warnings
+
+
+def test_a_full_disk_is_said_plainly(tmp_path: Path, trials: list[Trial], monkeypatch: pytest.MonkeyPatch) -> None:
+    run = write_run(tmp_path / "run", trials)
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tuner.report.write_atomic", full)
+    with pytest.raises(OutputError, match="No space left on device"):
+        write_report(run)
+
+
+def test_curves_in_the_artifact_say_their_engine_arguments(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
+    built = [
+        make_trial(number=2 * i + j, k=2 * j, tpot=0.02 - 0.005 * j, args={"max_num_seqs": seqs})
+        for i, seqs in enumerate((8, 64))
+        for j in (0, 1)
+    ]
+    run = write_run(tmp_path / "run", built, manifest(load_points=(LOAD,)))
+    write_report(run)
+    (answer,) = yaml.safe_load((run / "best_config.yaml").read_text())["answers"]
+    assert [curve["engine_args"] for curve in answer["curves"]] == [{"max_num_seqs": 8}, {"max_num_seqs": 64}]
 
 
 def test_no_run_and_no_baseline_are_said_plainly(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tuner.engine.process import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
-from tuner.preflight import PromptLengths, check_inputs, check_target
-from tuner.provenance import fingerprint, machine, model_identity, tuner_version
+from tuner.preflight import PromptLengths, check_draft, check_inputs, check_target
+from tuner.provenance import fingerprint, machine, model_identity, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
 from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
 from tuner.space.eval_sets import load_eval_set
-from tuner.space.methods import undeployable
 from tuner.space.model_refs import resolve_model, settle_model
 from tuner.space.schema import SearchSpace, load_space
 from tuner.space.versions import version_row
+from tuner.version import tuner_version
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Prepared:
     """A checked request: as far as files can tell, nothing in it can still be the user's mistake.
 
     target: as the user wrote it.  candidates: those that this engine can run, baselines first.
-    gpus_per_worker: how many GPUs one engine occupies.  required_paths: what every worker's machine must have: the
-    engine's Python and the models that are directories.  notes: what was found and handled, for the user to know.
+    gpus_per_worker: how many GPUs one engine occupies, 0 for none.  required_paths: what every worker's machine must
+    have: the engine's Python and the models that are directories.  notes: what was found and handled.
     """
 
     space: SearchSpace
@@ -84,6 +86,7 @@ def prepare(request: SweepRequest) -> Prepared:
         simulated=engine.kind == "sim",
         download=request.download,
     )
+    drafts = _draft_identities(space, engine, download=request.download)
     return Prepared(
         space=space,
         engine=engine,
@@ -92,8 +95,8 @@ def prepare(request: SweepRequest) -> Prepared:
         eval_sets=eval_sets,
         lengths=lengths,
         manifest=_manifest(request, space, target, engine, eval_sets, possible, unavailable),
-        fingerprint=_fingerprint(space, target, directory, engine, eval_sets),
-        gpus_per_worker=0 if engine.kind == "sim" else devices_per_engine(space),
+        fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
+        gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
         notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
     )
@@ -166,11 +169,6 @@ def _manifest(
     possible: tuple[Candidate, ...],
     unavailable: Mapping[str, str],
 ) -> RunManifest:
-    test_only = {
-        candidate.key: reason
-        for candidate in possible
-        if candidate.speculation and (reason := undeployable(candidate.speculation))
-    }
     return RunManifest(
         target=target,
         space=space.name,
@@ -182,27 +180,49 @@ def _manifest(
         inflection_threshold=space.objective.inflection_threshold,
         prompts={name: len(eval_set.prompts) for name, eval_set in eval_sets.items()},
         tuner_version=tuner_version(),
-        env=space.env,
+        env=shaping_env(os.environ, space.env),
         default_gpu_memory_utilization=version_row(engine.version).gpu_memory_utilization,
         unavailable=unavailable,
-        undeployable=test_only,
+        candidates=tuple(candidate.key for candidate in possible),
         machine=machine(),
         repeat_with=request.command,
     )
 
 
+def _draft_identities(space: SearchSpace, engine: Engine, *, download: bool) -> dict[str, dict[str, Json]]:
+    """Return what identifies each draft model, by the draft's name. The drafts are checked already."""
+    identities = {}
+    for draft in space.drafts:
+        if draft.model is not None:
+            is_model = engine.kind == "vllm" and draft.method != "custom_class"  # whose model is an import path
+            path = (
+                check_draft(draft.name, draft.model, download=download, python=engine.python)
+                if is_model
+                else resolve_model(draft.model)
+            )
+            identities[draft.name] = model_identity(draft.model, path)
+    return identities
+
+
 def _fingerprint(
-    space: SearchSpace, target: str, directory: str, engine: Engine, eval_sets: Mapping[str, EvalSet]
+    space: SearchSpace,
+    target: Mapping[str, Json],
+    drafts: Mapping[str, Mapping[str, Json]],
+    engine: Engine,
+    eval_sets: Mapping[str, EvalSet],
 ) -> dict[str, Json]:
-    drafts = {draft.name: draft.model for draft in space.drafts if draft.model is not None}
-    profile = engine.profile and model_identity(engine.profile, engine.profile)
     return fingerprint(
-        engine={"kind": engine.kind, "version": engine.version, "build": engine.build, "profile": profile},
-        target=model_identity(target, directory),
-        drafts={name: model_identity(model, resolve_model(model)) for name, model in drafts.items()},
+        engine={
+            "kind": engine.kind,
+            "version": engine.version,
+            "build": engine.build,
+            "profile": profile_identity(engine.profile),
+        },
+        target=target,
+        drafts=drafts,
         eval_sets=eval_sets.values(),
         engine_args=space.engine_args,
-        env=space.env,
+        env=shaping_env(os.environ, space.env),
         load_points=space.load_points,
         protocol=space.protocol,
     )

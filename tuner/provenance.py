@@ -11,7 +11,6 @@ import platform
 import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import BinaryIO
 
@@ -19,7 +18,6 @@ import psutil
 
 from tuner.records import EvalSet, Json, LoadPoint, Protocol, short_hash
 
-DISTRIBUTION = "spec-tuner"
 _WEIGHT_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
 _SAMPLED_BLOCKS = 64
 _BLOCK_BYTES = 4096
@@ -36,30 +34,29 @@ _IDENTITY_FILES = (
 )
 
 
-def tuner_version() -> str:
-    """Return the installed version, or "0+unknown" when run from a tree that is not installed."""
-    try:
-        return version(DISTRIBUTION)
-    except PackageNotFoundError:
-        return "0+unknown"
-
-
 def model_identity(ref: str, path: str) -> dict[str, Json]:
     """Return what identifies a model without reading all its weights, cheap for a 100 GB model.
 
-    ref: as the user gave it.  path: the local directory behind it; anything else is identified by its name alone.
+    path: the local directory behind it; without one the model is identified by its name alone, `ref`.
     The hash covers the small files that decide what the model says, and of every weight file its size, its safetensors
     header (names, shapes, types and offsets of all tensors) and blocks sampled over its length: a fine-tune of the
     same shapes changes those. No path and no time is part of it, so a copy elsewhere is the same model.
     """
     directory = Path(path)
     if not directory.is_dir():
-        return {"ref": ref, "hash": short_hash(ref, 16), "of": "name"}
+        return {"hash": short_hash(ref, 16), "of": "name"}
     digest = hashlib.sha256()
     for part in _identity_parts(directory):
         digest.update(part)
     size = sum(file.stat().st_size for file in _weight_files(directory))
-    return {"ref": ref, "hash": digest.hexdigest()[:16], "of": "content", "weight_bytes": size}
+    return {"hash": digest.hexdigest()[:16], "of": "content", "weight_bytes": size}
+
+
+def profile_identity(profile: str | None) -> str | None:
+    """Return what identifies a profile of the simulated engine: a file's content, or the preset's name."""
+    if profile is None or not Path(profile).is_file():
+        return profile
+    return hashlib.sha256(Path(profile).read_bytes()).hexdigest()[:16]
 
 
 def _weight_files(directory: Path) -> list[Path]:
@@ -102,6 +99,7 @@ def fingerprint(
 ) -> dict[str, Json]:
     """Return what must be equal for finished measurements to count in a later sweep.
 
+    env: see tuner.engine.process.shaping_env.
     The list of K and the limits are left out on purpose: a sweep that adds a K goes on where the last one ended.
     So is the device: every figure is compared with a baseline of its own device.
     """

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
 from tuner.analysis.findings import latest_attempts
+from tuner.errors import OutputError
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.plots import save_plots
 from tuner.records import Findings, Json, Role, RunManifest, Trial
 from tuner.report_page import report_markdown
+from tuner.space.methods import undeployable
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
 
@@ -57,33 +59,50 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     """Analyse the records of `run` and write everything that follows from them into it.
 
     finished: whether all was measured that was asked for, None to see for ourselves.
-    Raises OutputError when `run` is no run of ours, NothingMeasured when no baseline succeeded.
+    Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
     """
     stored, kept = read_run(run)
-    trials = latest_attempts(kept)
     manifest = _manifest_adapter().validate_python(stored.details)
+    trials = _of_the_space(latest_attempts(kept), manifest)
     findings = analyse(
         trials,
         manifest.load_points,
         default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
         threshold=manifest.inflection_threshold,
-        undeployable=manifest.undeployable,
+        undeployable=_undeployable(trials),
     )
     complete = stored.summary is not None if finished is None else finished
     findings = replace(findings, warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings))
-    plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
-    files = artifact_files(findings, _context(manifest, stored, trials))
-    files[REPORT] = report_markdown(manifest, findings, trials, [plot.relative_to(run) for plot in plots])
-    for name, text in files.items():
-        write_atomic(run / name, text.encode())
+    try:
+        plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
+        files = artifact_files(findings, _context(manifest, stored, trials))
+        files[REPORT] = report_markdown(manifest, findings, trials, [plot.relative_to(run) for plot in plots])
+        for name, text in files.items():
+            write_atomic(run / name, text.encode())
+    except OSError as error:
+        message = f"the report cannot be written to {run}: {error.strerror or error}"
+        raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
     return Report(run, manifest, findings, again)
+
+
+def _of_the_space(trials: Sequence[Trial], manifest: RunManifest) -> tuple[Trial, ...]:
+    """Return the trials of candidates that the space still has: what was taken out must not win."""
+    present = frozenset(manifest.candidates)
+    return tuple(trial for trial in trials if not present or trial.record.candidate.key in present)
+
+
+def _undeployable(trials: Sequence[Trial]) -> dict[str, str]:
+    candidates = [trial.record.candidate for trial in trials]
+    return {c.key: reason for c in candidates if c.speculation and (reason := undeployable(c.speculation))}
 
 
 def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:
     warnings = []
     if not complete:
         warnings.append("the sweep is not finished: this is the state so far")
+    if manifest.engine_build == "sim":
+        warnings.append("simulated engine: these figures describe no real model")
     if manifest.protocol.reduced:
         warnings.append(f"reduced protocol: {manifest.protocol.reduced}")
     warnings += [f"not tried: {label}: {reason}" for label, reason in manifest.unavailable.items()]

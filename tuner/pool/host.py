@@ -8,10 +8,10 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tuner.pool.cores import parse_cpu_list
+from tuner.version import tuner_version
 
 _SYSTEM_CPUS = Path("/sys/devices/system/cpu")
 
@@ -52,14 +52,6 @@ def look_around(gpu_ids: Sequence[str], required_paths: Sequence[str] = ()) -> H
         tuner_version=tuner_version(),
         missing=tuple(path for path in required_paths if not Path(path).exists()),
     )
-
-
-def tuner_version() -> str:
-    """Return the version of this package, "" if it is not installed."""
-    try:
-        return version("spec-tuner")
-    except PackageNotFoundError:
-        return ""
 
 
 def describe_gpus(gpu_ids: Sequence[str]) -> tuple[Gpu, ...]:

@@ -56,7 +56,7 @@ def check_hosts(hosts: Sequence[HostFacts], tuner_version: str) -> None:
     problems = []
     for host in dict.fromkeys(hosts):
         if host.tuner_version != tuner_version:
-            problems.append(f"{host.host} has tuner {host.tuner_version or 'not installed'}, not {tuner_version}")
+            problems.append(f"{host.host} has tuner {host.tuner_version}, not {tuner_version}")
         problems.extend(f"{host.host} has no {path}" for path in host.missing)
     if problems:
         raise PoolError(
@@ -102,6 +102,7 @@ def _facts(name: str, host: HostFacts, cores: tuple[int, ...], *, alone: bool) -
         kinds = Counter(gpu.name for gpu in host.gpus)
         device = ", ".join(kind if count == 1 else f"{count} x {kind}" for kind, count in kinds.items())
     else:
-        key = "cpu" if alone else f"cpu{'.'.join(map(str, cores))}"
+        # With another number of cores it is another device: an older baseline there must not be compared with.
+        key = f"cpu-{len(cores)}" if alone else f"cpu{'.'.join(map(str, cores))}"
         device = host.cpu
     return WorkerFacts(f"{name}/{key}", device, name, tuple(gpu.id for gpu in host.gpus), cores)

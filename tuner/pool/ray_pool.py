@@ -10,10 +10,11 @@ from typing import Any
 from tuner.errors import PoolError
 from tuner.pool.base import Job, Result
 from tuner.pool.cluster import connected
-from tuner.pool.host import HostFacts, tuner_version
+from tuner.pool.host import HostFacts
 from tuner.pool.plan import Place, check_hosts, places, worker_facts
 from tuner.pool.worker import TrialWorker
 from tuner.records import WorkerFacts
+from tuner.version import tuner_version
 
 _READY_S = 120.0
 _BUSY_HINT = "Wait until its GPUs are free (`ray status`), or ask for fewer with --max-workers."

@@ -13,10 +13,10 @@ class RunManifest:
     """Everything a report needs beside the records.
 
     target: as the user wrote it.  space, space_source: name and text of the search-space file.
-    prompts: eval set -> number of prompts.  env: environment the engines were given.
+    prompts: eval set -> number of prompts.  env: what the engines' figures may depend on, given or inherited.
     default_gpu_memory_utilization: the engine's own, None where it is not known.  repeat_with: the command line.
-    unavailable: what this engine cannot run, with the reason.  undeployable: key of a candidate that may be measured
-    and never recommended, with the reason.
+    unavailable: what this engine cannot run, with the reason.  candidates: keys of those that the space has now, which
+    alone are reported; () for all (runs of older versions).
     """
 
     target: str
@@ -32,7 +32,7 @@ class RunManifest:
     env: Mapping[str, str] = field(default_factory=dict)
     default_gpu_memory_utilization: float | None = None
     unavailable: Mapping[str, str] = field(default_factory=dict)
-    undeployable: Mapping[str, str] = field(default_factory=dict)
+    candidates: tuple[str, ...] = ()
     machine: Mapping[str, Json] = field(default_factory=dict)
     repeat_with: tuple[str, ...] = ()
 

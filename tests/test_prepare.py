@@ -1,0 +1,90 @@
+"""From a request to what a sweep needs: what is compared with earlier runs, and what the engines are given."""
+
+from pathlib import Path
+
+import pytest
+
+from tuner import prepare as module
+from tuner.engine.resolve import Engine
+from tuner.prepare import Prepared, SweepRequest, prepare
+
+SPACE = """
+target: {target}
+env: {{VLLM_OWN: "1"}}
+drafts:
+  - {{name: good, method: draft_model, model: {draft}, k: [1, 3]}}
+load_points:
+  - {{eval_set: chat, max_tokens: 24}}
+"""
+PROFILE = "targets: [{match: '*', step_s: 0.004}]\n"
+
+
+@pytest.fixture(autouse=True)
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sim.yaml").write_text(PROFILE)
+    return tmp_path
+
+
+def prepared(target: str = "simulated", draft: str = "good", engine: str = "sim:sim.yaml") -> Prepared:
+    Path("space.yaml").write_text(SPACE.format(target=target, draft=draft))
+    return prepare(SweepRequest(space="space.yaml", engine=engine))
+
+
+def model(path: Path, config: str = "{}") -> str:
+    path.mkdir(parents=True)
+    (path / "config.json").write_text(config)
+    return str(path)
+
+
+def test_the_manifest_names_every_candidate_that_can_run() -> None:
+    found = prepared()
+    assert found.manifest.candidates == tuple(candidate.key for candidate in found.candidates)
+    assert len(found.candidates) == 3
+
+
+def test_inherited_variables_that_shape_the_engine_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = prepared()
+    monkeypatch.setenv("VLLM_LOGGING_LEVEL", "DEBUG")
+    assert prepared().fingerprint == before.fingerprint
+    monkeypatch.setenv("VLLM_ATTENTION_BACKEND", "X")
+    after = prepared()
+    assert after.fingerprint != before.fingerprint
+    assert after.manifest.env["VLLM_ATTENTION_BACKEND"] == "X"
+    assert after.manifest.env["VLLM_OWN"] == "1"
+
+
+def test_an_edited_profile_is_another_engine_and_a_moved_one_is_not(workshop: Path) -> None:
+    before = prepared().fingerprint
+    (workshop / "moved.yaml").write_text(PROFILE)
+    assert prepared(engine="sim:moved.yaml").fingerprint == before
+    (workshop / "sim.yaml").write_text(PROFILE.replace("0.004", "0.005"))
+    assert prepared().fingerprint != before
+
+
+def test_a_moved_copy_is_the_same_model_and_other_content_is_not(workshop: Path) -> None:
+    one, copy, other = (model(workshop / name, name[:1]) for name in ("a1", "a2", "b"))
+    assert prepared(target=one, draft=one).fingerprint == prepared(target=copy, draft=copy).fingerprint
+    assert prepared(target=one).fingerprint != prepared(target=other).fingerprint
+    assert prepared(draft=one).fingerprint != prepared(draft=other).fingerprint
+
+
+def test_a_draft_from_the_hub_is_known_by_its_snapshot(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshots = [model(workshop / name, name) for name in ("old", "new")]
+    monkeypatch.setattr(module, "resolve_engine", lambda spec: Engine("vllm", "python", "0.32.0", "cpu"))
+    monkeypatch.setattr(module, "check_target", lambda target, **_: target)
+    monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
+    found = []
+    for snapshot in snapshots:
+        monkeypatch.setattr(module, "check_draft", lambda *_, directory=snapshot, **__: directory)
+        found.append(prepared(draft="org/draft").fingerprint["drafts"])
+    assert found[0] != found[1]
+
+
+@pytest.mark.parametrize(("build", "gpus"), [("cpu", 0), ("cuda", 1)])
+def test_a_cpu_engine_takes_no_gpu(build: str, gpus: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "resolve_engine", lambda spec: Engine("vllm", "python", "0.32.0", build))
+    for name in ("check_target", "check_draft"):
+        monkeypatch.setattr(module, name, lambda *_, **__: "nowhere")
+    monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
+    assert prepared().gpus_per_worker == gpus
