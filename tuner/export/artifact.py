@@ -17,7 +17,6 @@ from tuner.records import (
     Json,
     KCurve,
     LoadFigures,
-    Verdict,
 )
 
 BEST_CONFIG = "best_config.yaml"
@@ -58,8 +57,7 @@ def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
         SERVE_BASELINE: serve_yaml(
             context.target,
             first.best.baseline,
-            "The same engine without speculation: the way back.\nStart: python -m "
-            f"vllm.entrypoints.openai.api_server --config {SERVE_BASELINE}   (or vllm serve --config ...)",
+            f"The same engine without speculation: the way back.\n{_start(SERVE_BASELINE)}",
         ),
     }
     for answer in findings.answers:
@@ -73,12 +71,17 @@ def serve_name(findings: Findings, answer: Answer) -> str:
 
 
 def _about(findings: Findings, answer: Answer) -> str:
-    name = serve_name(findings, answer)
     return (
         f"Written by tuner from {BEST_CONFIG}: {answer.verdict.value} at temperature {answer.temperature:g}.\n"
         f"{answer.why}\n"
-        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {name}"
-        f"   (or vllm serve --config {name})"
+        f"{_start(serve_name(findings, answer))}"
+    )
+
+
+def _start(config: str) -> str:
+    return (
+        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {config}"
+        f"   (or vllm serve --config {config})"
     )
 
 
@@ -115,7 +118,7 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "expected_speedup": _figure(answer.objective),
         "runner_up": answer.runner_up.label if answer.runner_up else None,
         "load_points": [_load(load) for load in answer.loads],
-        "curves": [_curve(curve) for curve in answer.curves],
+        "curves": [_curve(findings, curve) for curve in answer.curves],
     }
 
 
@@ -124,7 +127,8 @@ def _recommended(findings: Findings, answer: Answer) -> dict[str, Json]:
         "serve_config": serve_name(findings, answer),
         "speculation": _speculation(answer.best),
         "engine_args": dict(answer.best.engine_args),
-        "only_below_concurrency": answer.below if answer.verdict is Verdict.SPECULATE_BELOW else None,
+        "up_to_concurrency": answer.up_to,
+        "slower_at_concurrency": answer.below,
     }
 
 
@@ -149,11 +153,13 @@ def _load(load: LoadFigures) -> dict[str, Json]:
     }
 
 
-def _curve(curve: KCurve) -> dict[str, Json]:
+def _curve(findings: Findings, curve: KCurve) -> dict[str, Json]:
     inflection = curve.inflection
+    engine_args = next((t.candidate.engine_args for t in findings.trials if t.candidate.args_key == curve.args_key), {})
     return {
         "draft": curve.draft_name,
         "method": curve.method,
+        "engine_args": dict(engine_args),
         "load_point": curve.load_point.label,
         "best_k": curve.best_k,
         "inflection": {

@@ -43,6 +43,6 @@ def serve_yaml(target: str, candidate: Candidate, about: str) -> str:
 
 
 def serve_env(env: Mapping[str, str], about: str) -> str:
-    """Return `NAME=value` lines, quoted so that a POSIX shell and `docker --env-file` users can read them."""
+    """Return `NAME=value` lines for a POSIX shell to source; other readers may keep the quotes."""
     header = "".join(f"# {line}\n" for line in about.splitlines())
     return header + "".join(f"{name}={shlex.quote(value)}\n" for name, value in sorted(env.items()))
