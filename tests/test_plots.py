@@ -120,6 +120,12 @@ def test_best_k_and_inflection_are_marked_and_named(result: Findings) -> None:
     assert "inflection: the next token gains less than 1 %" in words
 
 
+def test_inflections_at_zero_do_not_hide_one_another(make_trial: Make) -> None:
+    slow = [make_trial(i, k=1, draft=draft, tpot=0.04) for i, draft in enumerate(("good", "weak"), 1)]
+    axes = plot_speedup(curves_of(findings([make_trial(), *slow], (C1,))), subtitle=SUBTITLE).axes[0]
+    assert sorted(x for x, _ in points(axes, "v")) == pytest.approx([-0.05, 0.05])
+
+
 def test_an_inflection_that_is_open_or_not_reached_has_no_mark(make_trial: Make) -> None:
     rising = [make_trial(k, k=k, tpot=0.02 / (1 + k / 3)) for k in (1, 2, 3)]
     figure = plot_speedup(curves_of(findings([make_trial(), *rising], (C1,))), subtitle=SUBTITLE)
@@ -154,7 +160,7 @@ def test_title_and_subtitle_and_n_are_there(result: Findings) -> None:
     words = texts(plot_speedup(curves_of(result), subtitle=SUBTITLE))
     assert "Speedup of speculative decoding" in words
     assert SUBTITLE in words
-    assert "95 % interval, 6 prompts" in words
+    assert "95 % interval within one engine life, 6 prompts" in words
     assert C1.label in words
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.analysis.comparison import advantage, against, log_drift, objective_speedup, objective_tpot, speedup_estimate
@@ -42,6 +42,7 @@ def test_objective_without_a_baseline_is_undefined(make_trial: Make) -> None:
     assert "not every load point" in figure.note
 
 
+@settings(deadline=None)  # the first example imports scipy
 @given(speeds, st.lists(st.floats(0.1, 10), min_size=3, max_size=3))
 def test_objective_is_the_weighted_mean_of_the_load_points(
     make_trial: Make, speeds: dict[LoadPoint, float], weights: list[float]
@@ -58,18 +59,18 @@ def test_objective_is_the_weighted_mean_of_the_load_points(
     assert math.log(objective_speedup(trial, 0.0).value or 0) == pytest.approx(expected, abs=1e-9)
 
 
-def test_drift_of_an_objective_is_signed(make_trial: Make) -> None:
-    """+10 % at one load point and -9.1 % at the other leave the mean where it was."""
+def test_drifts_of_load_points_do_not_cancel(make_trial: Make) -> None:
+    """+10 % at one load point and -9.1 % at the other are 10 % on average, not none."""
     loads = (C1, C8)
     base = make_trial(loads=loads, tpot=0.02)
     again = make_trial(9, loads=loads, tpot=lambda load, _i, _r: 0.022 if load.concurrency == 1 else 0.02 / 1.1)
     fast = trial_figures(make_trial(1, k=2, loads=loads, tpot=0.01), base, again)
     assert log_drift(fast, [C1]) == pytest.approx(math.log(1.1))
-    assert log_drift(fast, loads) == pytest.approx(0.0, abs=1e-9)
+    assert log_drift(fast, loads) == pytest.approx(math.log(1.1))
     one, both = speedup_estimate(fast, [C1]), speedup_estimate(fast, loads)
     assert one is not None
     assert both is not None
-    assert (one.allowance, both.allowance) == pytest.approx((1.5 * math.log(1.1), 0.0), abs=1e-9)
+    assert (one.allowance, both.allowance) == pytest.approx((1.5 * math.log(1.1),) * 2)
     assert log_drift(trial_figures(make_trial(1, k=2, loads=loads), base), loads) is None
 
 
@@ -83,6 +84,45 @@ def test_the_baseline_cancels_between_two_candidates(make_trial: Make) -> None:
         lead = advantage(trial_figures(b, base), trial_figures(a, base), [C1])
         assert lead is not None
         assert (lead.mean, lead.se) == pytest.approx((math.log(1.5), 0.0), abs=1e-9)
+
+
+def by_repeat(*logs: float) -> Callable[[LoadPoint, int, int], float]:
+    """Return TPOT 0.01 s, in each repeat off by that factor's logarithm."""
+    return lambda _load, _i, r: 0.01 * math.exp(logs[r])
+
+
+def test_repeats_of_the_baseline_cancel_and_those_of_candidates_do_not(make_trial: Make) -> None:
+    # s^2/3 of (-0.1, 0, 0.1) is 1/300.
+    base, still = make_trial(tpot=by_repeat(-0.1, 0.0, 0.1)), make_trial(1, k=2, tpot=0.01)
+    a, b = (trial_figures(trial, base) for trial in (still, make_trial(2, k=4, tpot=by_repeat(0.1, 0.0, -0.1))))
+    speedup, lead = speedup_estimate(a, [C1]), advantage(b, a, [C1])
+    assert speedup is not None
+    assert lead is not None
+    assert (speedup.se, speedup.df) == pytest.approx((math.sqrt(1 / 300), 2.0))
+    assert (lead.se, lead.df) == pytest.approx((math.sqrt(1 / 300), 2.0))
+    elsewhere = trial_figures(make_trial(3, k=2, tpot=0.01, device="b/0"), make_trial(4, device="b/0"))
+    apart = advantage(b, elsewhere, [C1])
+    assert apart is not None
+    assert apart.se == pytest.approx(math.sqrt(2 / 300))
+
+
+def test_another_baseline_brings_its_own_repeats(make_trial: Make) -> None:
+    eager = {"enforce_eager": True}
+    reference = trial_figures(make_trial(tpot=by_repeat(-0.1, 0.0, 0.1)), None)
+    own_trial = make_trial(1, tpot=0.06, args=eager)
+    own, trial = trial_figures(own_trial, None), trial_figures(make_trial(2, k=4, args=eager), own_trial)
+    spread = against(trial, own, reference).loads[0]
+    assert (spread.baseline_repeat_variance, spread.baseline_repeat_df) == pytest.approx((1 / 300, 2.0))
+
+
+def test_one_repeat_is_said_of_an_objective(make_trial: Make) -> None:
+    figure = objective_speedup(trial_figures(make_trial(1, k=2, repeats=1), make_trial()), 0.0)
+    assert "with one repeat" in figure.note
+
+
+def test_a_changed_weight_is_the_same_load_point(make_trial: Make) -> None:
+    trial = trial_figures(make_trial(1, k=2, tpot=0.01), make_trial())
+    assert objective_speedup(trial, 0.0, [replace(C1, weight=5.0)]).value == pytest.approx(2.0)
 
 
 def test_drifts_of_two_devices_add_up(make_trial: Make) -> None:

@@ -180,6 +180,16 @@ def test_drift_between_the_lives_of_the_baseline_ties_what_differs_by_less(make_
     assert best_k(two, [LOAD]) == 2
 
 
+def test_a_disturbed_repeat_ties_what_differs_by_less(make_trial: Make) -> None:
+    """Repeats 10 % apart say that 3 % between two K may be chance, on however many prompts it is seen."""
+    still, moved = wobble(1.5), wobble(1.5 * 1.03)
+    figures = figures_of(make_trial, {2: still, 4: lambda load, i, r: moved(load, i, r) * (0.9, 1.0, 1.1)[r]})
+    assert best_k(figures[1:], [LOAD]) == 2
+    gain = one_curve(figures).points[2].marginal_gain
+    assert gain is not None
+    assert (gain.low or 9) < 0 < (gain.high or -9)
+
+
 def test_no_k_clearly_faster_is_zero(make_trial: Make) -> None:
     assert best_k(figures_of(make_trial, {1: wobble(1.02, 0.2), 2: wobble(0.9)})[1:], [LOAD]) == 0
     assert best_k([], [LOAD]) == 0

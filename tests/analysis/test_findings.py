@@ -72,17 +72,54 @@ def test_ties_go_to_the_smaller_k_and_are_said(make_trial: Make) -> None:
 
 def test_speculate_below(make_trial: Make) -> None:
     answer = only(run(make_trial, {2: {1: 1.4, 8: 1.2, 64: 0.6}, 4: {1: 1.8, 8: 1.3, 64: 0.4}}))
-    assert (answer.verdict, answer.below, answer.best.k) == (Verdict.SPECULATE_BELOW, 64, 4)
+    assert (answer.verdict, answer.best.k) == (Verdict.SPECULATE_BELOW, 4)
+    assert (answer.up_to, answer.below) == (8, 64)
     assert (answer.objective.low or 0) > 1
-    assert answer.objective.note.startswith("over the load points below concurrency 64")
+    assert answer.objective.note.startswith("over the load points up to concurrency 8")
     assert len(answer.loads) == 3
-    assert "Below concurrency 64" in answer.why
+    assert answer.why.startswith("Up to concurrency 8: good K=4 runs at 1.5")
     assert "At concurrency 64: good K=4 runs at 0.4" in answer.why
+    assert answer.why.endswith(" Between 8 and 64 nothing was measured.")
 
 
-def test_below_is_the_lowest_concurrency_at_which_it_does_not_pay(make_trial: Make) -> None:
+def test_what_neither_pays_nor_loses_lies_between_the_limits(make_trial: Make) -> None:
     answer = only(run(make_trial, {4: {1: 1.5, 8: 1.0, 64: 0.7}}))
-    assert (answer.verdict, answer.below) == (Verdict.SPECULATE_BELOW, 8)
+    assert (answer.verdict, answer.up_to, answer.below) == (Verdict.SPECULATE_BELOW, 1, 64)
+    assert "Between 1 and 64 the result is not clear (measured at 8)." in answer.why
+
+
+def test_another_candidate_that_pays_where_the_best_does_not_is_named(make_trial: Make) -> None:
+    candidates = {1: {1: 1.8, 8: 1.5, 64: 0.7}, 5: {1: 0.8, 8: 1.1, 64: 1.2}}
+    answer = only(run(make_trial, candidates))
+    assert (answer.best.k, answer.up_to) == (1, 8)
+    assert "At concurrency 64 good K=5 is faster (1.2" in answer.why
+    assert "it would need an engine of its own." in answer.why
+    candidates[5][64] = 0.9
+    assert "engine of its own" not in only(run(make_trial, candidates)).why
+
+
+def test_a_load_point_that_is_slower_within_noise_is_named(make_trial: Make) -> None:
+    answer = only(run(make_trial, {4: {1: 1.8, 8: 1.5, 64: 0.99}}, noise=0.05))
+    assert answer.verdict is Verdict.SPECULATE
+    assert "but within noise it is slower at chat, concurrency 64" in answer.why
+
+
+def test_a_repeat_that_went_wrong_makes_a_small_effect_inconclusive(make_trial: Make) -> None:
+    def tpot(load: LoadPoint, i: int, r: int) -> float:
+        return 0.02 / 1.06 * (1 + 0.001 * i) * (1.3 if r == 2 else 1.0)
+
+    base, again = make_trial(tpot=0.02), make_trial(2, tpot=0.02, role=Role.BASELINE_AGAIN)
+    calm = make_trial(1, k=4, tpot=lambda load, i, _r: tpot(load, i, 0))
+    assert only([base, calm, again], (C1,)).verdict is Verdict.SPECULATE
+    assert only([base, make_trial(1, k=4, tpot=tpot), again], (C1,)).verdict is Verdict.INCONCLUSIVE
+
+
+@pytest.mark.parametrize("speed", [1.5, 1.0, 0.7])
+def test_an_unknown_drift_makes_every_verdict_provisional(make_trial: Make, speed: float) -> None:
+    trials = run(make_trial, {4: flat(speed)}, noise=0.03)
+    sentence = "Provisional: the baseline was measured once, so drift is unknown."
+    assert only(trials[:-1]).why.endswith(sentence)
+    assert sentence not in only(trials).why
 
 
 def test_a_candidate_that_pays_everywhere_beats_one_that_is_faster_over_all_and_slower_somewhere(
@@ -98,7 +135,34 @@ def test_do_not(make_trial: Make) -> None:
     assert answer.objective.value == 1.0
     assert answer.runner_up is not None
     assert answer.runner_up.k == 2
-    assert answer.why.startswith("Every candidate is slower")
+    assert answer.why.startswith("Every candidate that could be measured and compared is slower")
+
+
+def test_do_not_needs_every_candidate_to_be_slower_barred_ones_too(make_trial: Make) -> None:
+    trials = [make_trial(), make_trial(1, k=2, tpot=0.03)]
+    slow, fast = make_trial(2, k=4, tpot=0.03, failed=1), make_trial(2, k=4, tpot=0.01, failed=1)
+    assert only([*trials, slow], (C1,)).verdict is Verdict.DO_NOT
+    answer = only([*trials, fast], (C1,))
+    assert (answer.verdict, answer.best.k) == (Verdict.INCONCLUSIVE, 0)
+    assert "good K=4 was measured faster (2.00x" in answer.why
+    assert "14.3% of its requests failed" in answer.why
+    partial = make_trial(2, k=4, loads=(C1,), tpot=0.01)
+    both = [make_trial(loads=(C1, C8)), make_trial(1, k=2, tpot=0.03, loads=(C1, C8)), partial]
+    assert "not measured at chat, concurrency 8" in only(both, (C1, C8)).why
+
+
+def test_an_inconclusive_answer_is_about_the_candidate_that_may_still_be_the_best(make_trial: Make) -> None:
+    """K = 2 is 2 % slower, surely; K = 4 is 1 % slower on average, and may be much faster."""
+
+    def unsure(_load: LoadPoint, i: int, _r: int) -> float:
+        return 0.0202 * (1.1 if i % 2 else 1 / 1.1)
+
+    trials = [make_trial(), make_trial(1, k=2, tpot=0.0204), make_trial(2, k=4, tpot=unsure), make_trial(3, k=6)]
+    answer = only(trials, (C1,))
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert answer.why.startswith("good K=4 runs at 0.99x")
+    assert answer.runner_up is not None
+    assert answer.runner_up.k == 4
 
 
 def test_no_difference_is_inconclusive(make_trial: Make) -> None:
@@ -146,6 +210,31 @@ def test_each_temperature_has_its_own_answer(make_trial: Make) -> None:
     result = findings(trials, (C1, warm))
     assert [(a.temperature, a.verdict) for a in result.answers] == [(0.0, Verdict.SPECULATE), (0.7, Verdict.DO_NOT)]
     assert [load.load_point for load in result.answers[1].loads] == [warm]
+
+
+@pytest.mark.parametrize("fault", ["problem", "preemptions", "failed", "missing"])
+def test_a_fault_counts_at_its_own_temperature(make_trial: Make, fault: str) -> None:
+    warm = replace(C1, sampling=Sampling(temperature=0.7))
+    base, fast = make_trial(loads=(C1, warm)), make_trial(1, k=3, loads=(C1, warm), tpot=0.01)
+    cold, spoilt = fast.record.loads
+    first = spoilt.repeats[0]
+    changed = {
+        "problem": replace(first, problems=("2 requests are not ours",)),
+        "preemptions": replace(first, counters=replace(first.counters, preemptions=1)),
+        "failed": replace(first, failed=1),
+    }
+    kept = (cold,) if fault == "missing" else (cold, replace(spoilt, repeats=(changed[fault], *spoilt.repeats[1:])))
+    result = findings([base, replace(fast, record=replace(fast.record, loads=kept))], (C1, warm))
+    assert [a.verdict for a in result.answers] == [Verdict.SPECULATE, Verdict.INCONCLUSIVE]
+    assert any(line.startswith("good K=3 cannot win at T=0.7: ") for line in result.warnings)
+
+
+def test_a_changed_weight_does_not_unmeasure_a_load_point(make_trial: Make) -> None:
+    trials = run(make_trial, {4: flat(1.5)})
+    heavier = tuple(replace(load, weight=3.0) for load in (C1, C8, C64))
+    answer = only(trials, heavier)
+    assert answer.verdict is Verdict.SPECULATE
+    assert tuple(load.load_point for load in answer.loads) == heavier
 
 
 def test_weights_move_the_objective(make_trial: Make) -> None:
@@ -254,6 +343,22 @@ def test_other_arguments_are_ranked_by_time_and_not_by_speedup_over_their_own_ba
     answer = only(trials, (C1,))
     assert answer.best.engine_args == {}
     assert answer.objective.value == pytest.approx(1.5)
+
+
+def test_a_device_without_the_reference_baseline_cannot_win(make_trial: Make) -> None:
+    """Eager on another device: 3x over its own slow baseline says nothing against the reference elsewhere."""
+    eager, other = {"enforce_eager": True}, "b/0"
+    trials = [
+        make_trial(0, tpot=0.02),
+        make_trial(1, tpot=0.06, args=eager, device=other),
+        make_trial(2, k=4, tpot=0.02 / 1.5),
+        make_trial(3, k=8, tpot=0.02, args=eager, device=other),
+    ]
+    result = findings(trials, (C1,))
+    assert (result.answers[0].best.k, result.answers[0].best.engine_args) == (4, {})
+    assert any("no reference baseline on its device" in line for line in result.warnings)
+    with_reference = [*trials, make_trial(4, tpot=0.02, device=other)]
+    assert not any("no reference" in line for line in findings(with_reference, (C1,)).warnings)
 
 
 def test_speculation_has_to_beat_the_best_engine_without_it(make_trial: Make) -> None:

@@ -151,6 +151,63 @@ def test_speedup_by_hand(make_trial: Make) -> None:
     assert "within this engine life" in speedup.note
 
 
+def steps(values: tuple[float, float, float], spread: float = 0.0) -> Callable[[LoadPoint, int, int], float]:
+    """Return TPOT whose log is by so much off in each repeat, and by +-spread in alternating prompts."""
+    return lambda _load, i, r: 0.01 * math.exp(values[r] + (spread if i % 2 else -spread))
+
+
+def test_what_moves_a_whole_repeat_is_in_the_interval(make_trial: Make) -> None:
+    # Prompts: logs ln 2 +- 0.1, s^2/4 = 0.04/3/4 = 1/300, 3 df. Repeats: s^2/3 = 0.01/3 = 1/300, 2 df.
+    # Sum 1/150, df = 2^2 / (1/3 + 1/2) = 4.8. With the same in the baseline 1/100, df = 3^2 / (1/3 + 1/2 + 1/2) = 6.75.
+    # t(4.8) = 2.603134, t(6.75) = 2.382494.
+    moved = (-0.1, 0.1, 0.0)
+    fast = make_trial(1, k=2, tpot=steps(moved, 0.1), prompts=4)
+    for base, half in (
+        (make_trial(tpot=0.02, prompts=4), 2.603134 * math.sqrt(1 / 150)),
+        (make_trial(tpot=lambda _l, _i, r: 0.02 * math.exp(moved[r]), prompts=4), 2.382494 / 10),
+    ):
+        figures = trial_figures(fast, base).loads[0]
+        speedup = figures.figures["speedup_tpot"]
+        assert speedup.value == pytest.approx(2.0)
+        assert speedup.high == pytest.approx(2 * math.exp(half), rel=1e-6)
+        assert speedup.low == pytest.approx(2 / math.exp(half), rel=1e-6)
+        assert (figures.repeat_variance, figures.repeat_df) == pytest.approx((1 / 300, 2))
+    assert (figures.baseline_repeat_variance, figures.baseline_repeat_df) == pytest.approx((1 / 300, 2.0))
+    twice = trial_figures(fast, base, base).loads[0]
+    assert (twice.baseline_repeat_variance, twice.baseline_repeat_df) == pytest.approx((1 / 600, 4.0))
+
+
+def test_a_disturbed_repeat_widens_the_interval(make_trial: Make) -> None:
+    base, calm, disturbed = make_trial(tpot=0.02), steps((0.0, 0.0, 0.0), 0.01), steps((0.0, 0.0, 0.3), 0.01)
+    narrow, wide = (only(make_trial(1, k=2, tpot=tpot), base)["speedup_tpot"] for tpot in (calm, disturbed))
+    assert narrow.value == pytest.approx(wide.value)
+    assert (wide.high or 0) / (wide.low or 9) > 1.3 > 1.05 > (narrow.high or 9) / (narrow.low or 1)
+
+
+def test_a_prompt_missing_from_a_repeat_does_not_move_it(make_trial: Make) -> None:
+    """Prompt 5 is ten times as slow as the rest and fails in repeat 0: the repeats are equal all the same."""
+    trial = make_trial(tpot=lambda _l, i, _r: 0.1 if i == 5 else 0.01)
+    lost = tuple(s for s in trial.samples if (s.prompt_id, s.repeat) != ("p05", 0))
+    assert trial_figures(replace(trial, samples=lost), None).loads[0].repeat_variance == pytest.approx(0.0, abs=1e-20)
+
+
+def test_one_repeat_says_what_its_interval_leaves_out(make_trial: Make) -> None:
+    base = make_trial(tpot=0.02)
+    assert "with one repeat" in only(make_trial(1, k=2, repeats=1), base)["speedup_tpot"].note
+    assert "with one repeat" in only(make_trial(1, k=2), make_trial(repeats=1))["speedup_tpot"].note
+    assert "one repeat" not in only(make_trial(1, k=2), base)["speedup_tpot"].note
+
+
+def test_a_closing_baseline_without_valid_samples_is_dropped(make_trial: Make) -> None:
+    base, fast = make_trial(tpot=0.02), make_trial(1, k=2, tpot=0.01)
+    again = make_trial(9, tpot=0.04, problems=dict.fromkeys(range(3), ("foreign traffic",)))
+    figures = only(fast, base, again)
+    assert figures["speedup_tpot"].value == pytest.approx(2.0)
+    assert "drift is unknown" in figures["speedup_tpot"].note
+    assert "baseline_drift" not in figures
+    assert only(fast, again)["speedup_tpot"].note == "no prompt worked in both arms"
+
+
 def test_speedup_is_the_ratio_of_the_reported_tpots(make_trial: Make) -> None:
     base = make_trial(tpot=lambda _load, i, r: 0.02 + 0.001 * i + 0.0001 * r)
     fast = make_trial(1, k=2, tpot=lambda _load, i, r: 0.01 + 0.002 * i - 0.0001 * r)

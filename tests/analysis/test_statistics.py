@@ -9,12 +9,15 @@ from hypothesis import strategies as st
 from tuner.analysis.statistics import (
     Column,
     Estimate,
+    Spread,
+    combined,
     geometric_mean,
     log_ratios,
     mean_estimate,
     mean_over_lives,
     percentile,
     ratio_figure,
+    spread_of_mean,
     student_t,
     undefined,
 )
@@ -56,6 +59,30 @@ def test_columns_of_different_groups_are_independent() -> None:
     assert estimate.n == 5
     assert estimate.se == pytest.approx(math.sqrt(0.583333), abs=1e-6)
     assert estimate.df == pytest.approx(1.342466, abs=1e-5)
+
+
+def test_spreads_enter_with_the_square_of_their_share() -> None:
+    # Shares 1/4 and 3/4. Prompts: 3.25/3 (see above). Spreads: 0.16/16 + 0.64 x 9/16 = 0.37.
+    columns = [
+        Column({"a": 1.0, "b": 2.0, "c": 6.0}, 1.0, "chat", (Spread(0.16, 2),)),
+        Column({"a": 3.0, "b": 4.0, "c": 6.0}, 3.0, "chat", (Spread(0.64, 4), Spread(9.0, 0))),
+    ]
+    estimate = mean_estimate(columns)
+    assert estimate is not None
+    prompts, first, second = 3.25 / 3, 0.01, 0.36
+    variance = prompts + first + second
+    assert estimate.se == pytest.approx(math.sqrt(variance))
+    assert estimate.df == pytest.approx(variance**2 / (prompts**2 / 2 + first**2 / 2 + second**2 / 4))
+    assert estimate.n == 3
+
+
+def test_spread_of_a_mean() -> None:
+    three = spread_of_mean([-0.1, 0.0, 0.1])
+    assert (three.variance, three.df) == pytest.approx((0.01 / 3, 2))
+    assert spread_of_mean([0.3]) == spread_of_mean([]) == Spread(0.0, 0)
+    both = combined([Spread(0.5, 3), Spread(0.5, 3), Spread(8.0, 0)])
+    assert (both.variance, both.df) == pytest.approx((1.0, 6.0))
+    assert combined([]) == Spread(0.0, 0.0)
 
 
 def test_a_column_without_values_leaves_the_mean_undefined() -> None:

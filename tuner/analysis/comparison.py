@@ -7,23 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from tuner.analysis.paired import allowance, life_note, widened
-from tuner.analysis.statistics import Column, Estimate, exp, log_ratios, mean_estimate, ratio_figure
+from tuner.analysis.statistics import Column, Estimate, Spread, combined, exp, log_ratios, mean_estimate, ratio_figure
 from tuner.records import Figure, LoadFigures, LoadPoint, TrialFigures
 
 OBJECTIVE = "weighted geometric mean over load points of paired TPOT ratios"
 
 Values = Callable[[LoadPoint], Mapping[str, float]]
+Spreads = Callable[[LoadPoint], tuple[Spread, ...]]
 
 
 def load_figures(trial: TrialFigures, load: LoadPoint) -> LoadFigures | None:
-    """Return the trial's figures at that load point; None if it was not measured there."""
-    return next((figures for figures in trial.loads if figures.load_point == load), None)
+    """Return the trial's figures at that load point (by key: its weight may have changed); None if not measured."""
+    return next((figures for figures in trial.loads if figures.load_point.key == load.key), None)
 
 
 def log_drift(trial: TrialFigures, loads: Sequence[LoadPoint]) -> float | None:
-    """Return the weighted mean log drift of the trial's baseline over the load points; None where it is not known.
+    """Return the weighted mean size of the log drift of the trial's baseline over the load points.
 
-    Signed: what counts for a weighted mean is how much that mean drifted.
+    Without signs: drifts of opposite directions are no evidence of a steady engine. None where one is not known.
     """
     total, weight = 0.0, 0.0
     for load in loads:
@@ -31,14 +32,25 @@ def log_drift(trial: TrialFigures, loads: Sequence[LoadPoint]) -> float | None:
         drift = figures.figures.get("baseline_drift") if figures else None
         if drift is None or drift.value is None:
             return None
-        total += load.weight * math.log(drift.value)
+        total += load.weight * abs(math.log(drift.value))
         weight += load.weight
     return total / weight if weight else None
 
 
-def weighted_estimate(loads: Sequence[LoadPoint], values: Values) -> Estimate | None:
-    """Return the weighted mean over load points of per-prompt values; None if a load point has none."""
-    return mean_estimate([Column(values(load), load.weight, load.eval_set) for load in loads])
+def weighted_estimate(loads: Sequence[LoadPoint], values: Values, spreads: Spreads) -> Estimate | None:
+    """Return the weighted mean over load points of per-prompt values; None if a load point has none.
+
+    spreads: variances of a load point's mean that its prompts do not show.
+    """
+    return mean_estimate([Column(values(load), load.weight, load.eval_set, spreads(load)) for load in loads])
+
+
+def _own_spread(figures: LoadFigures | None) -> Spread:
+    return Spread(figures.repeat_variance, figures.repeat_df) if figures else Spread()
+
+
+def _baseline_spread(figures: LoadFigures | None) -> Spread:
+    return Spread(figures.baseline_repeat_variance, figures.baseline_repeat_df) if figures else Spread()
 
 
 def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
@@ -48,7 +60,11 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
         figures = load_figures(trial, load)
         return {p: math.log(s) for p, s in figures.speedup_by_prompt.items()} if figures else {}
 
-    return widened(weighted_estimate(loads, logs), allowance(log_drift(trial, loads)))
+    def spreads(load: LoadPoint) -> tuple[Spread, ...]:
+        figures = load_figures(trial, load)
+        return _own_spread(figures), _baseline_spread(figures)
+
+    return widened(weighted_estimate(loads, logs, spreads), allowance(log_drift(trial, loads)))
 
 
 def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
@@ -63,10 +79,16 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
         a, b = load_figures(first, load), load_figures(second, load)
         return log_ratios(a.speedup_by_prompt, b.speedup_by_prompt) if a and b else {}
 
-    drifts = [log_drift(trial, loads) for trial in (first, second)]
-    known = [abs(drift) for drift in drifts if drift is not None]
     same = (first.device_key, first.candidate.args_key) == (second.device_key, second.candidate.args_key)
-    return widened(weighted_estimate(loads, differences), max(known, default=0.0) if same else sum(known))
+
+    def spreads(load: LoadPoint) -> tuple[Spread, ...]:
+        both = [load_figures(trial, load) for trial in (first, second)]
+        own = tuple(_own_spread(figures) for figures in both)
+        return own if same else (*own, *(_baseline_spread(figures) for figures in both))
+
+    drifts = [log_drift(trial, loads) for trial in (first, second)]
+    known = [drift for drift in drifts if drift is not None]
+    return widened(weighted_estimate(loads, differences, spreads), max(known, default=0.0) if same else sum(known))
 
 
 def against(trial: TrialFigures, own: TrialFigures, reference: TrialFigures) -> TrialFigures:
@@ -81,7 +103,17 @@ def against(trial: TrialFigures, own: TrialFigures, reference: TrialFigures) -> 
         gain = log_ratios(theirs.tpot_by_prompt, ours.tpot_by_prompt) if ours and theirs else {}
         base = figures.speedup_by_prompt if trial.candidate.k else dict.fromkeys(figures.tpot_by_prompt, 1.0)
         scaled = {prompt: base[prompt] * exp(gain[prompt]) for prompt in base if prompt in gain}
-        loads.append(replace(figures, speedup_by_prompt=scaled))
+        base_spread = _baseline_spread(figures)
+        if own.number != reference.number:
+            base_spread = combined([base_spread, _own_spread(ours), _own_spread(theirs)])
+        loads.append(
+            replace(
+                figures,
+                speedup_by_prompt=scaled,
+                baseline_repeat_variance=base_spread.variance,
+                baseline_repeat_df=base_spread.df,
+            )
+        )
     return replace(trial, loads=tuple(loads))
 
 
@@ -102,7 +134,9 @@ def objective_speedup(figs: TrialFigures, temperature: float, loads: Sequence[Lo
     estimate = speedup_estimate(figs, points)
     if estimate is None:
         return ratio_figure(None, OBJECTIVE, note=f"not every load point at temperature {temperature:g} has a speedup")
-    return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points)))
+    at_points = [load_figures(figs, load) for load in points]
+    repeated = all(figures and figures.repeat_df and figures.baseline_repeat_df for figures in at_points)
+    return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points), repeated))
 
 
 def objective_tpot(figs: TrialFigures, temperature: float) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.records import LoadPoint, Trial, TrialFigures, canonical_json
+from tuner.records import LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
 GPU_MEMORY = "gpu_memory_utilization"
 
@@ -16,7 +16,7 @@ class Contender:
 
     figures: speedups over its own baseline.  ranked: speedups over the run's reference baseline, which makes trials
     with different engine arguments comparable (the same as `figures` where there is one set of arguments).
-    reasons: why it cannot win.  preempted: at any load point.
+    reasons: why it cannot win.  preempted: at any load point of the temperature in question.
     """
 
     figures: TrialFigures
@@ -43,35 +43,43 @@ class Contender:
 
 
 def disqualifications(trial: Trial, baseline: Trial | None, load_points: Sequence[LoadPoint]) -> tuple[str, ...]:
-    """Return why `trial` cannot win, whatever its speed; empty if it can.
+    """Return why `trial` cannot win at these load points (of one temperature), whatever its speed; empty if it can.
 
     More failed requests than its baseline, repeats whose counters contradict themselves or that saw other people's
     traffic, load points that are missing, preemptions where the baseline had none, a shorter context than it.
     """
     if baseline is None:
         return ("no baseline was measured on the same device with the same engine arguments",)
-    measured = {load.load_point for load in trial.record.loads}
-    reasons = [f"not measured at {load.label}" for load in load_points if load not in measured]
-    for load in trial.record.loads:
+    found = _measured(trial, load_points)
+    measured = {load.load_point.key for load in found}
+    reasons = [f"not measured at {load.label}" for load in load_points if load.key not in measured]
+    for load in found:
         reasons += [f"{load.load_point.label}: {problem}" for r in load.repeats for problem in r.problems]
-    failed, tolerated = _failure_rate(trial), _failure_rate(baseline)
+    failed, tolerated = _failure_rate(found), _failure_rate(_measured(baseline, load_points))
     if failed > tolerated:
         reasons.append(f"{failed:.1%} of its requests failed, {tolerated:.1%} of the baseline's")
-    if preemptions(trial) and not preemptions(baseline):
-        reasons.append(f"{preemptions(trial)} preemptions where the baseline had none: it does not fit the memory")
+    preempted = preemptions(trial, load_points)
+    if preempted and not preemptions(baseline, load_points):
+        reasons.append(f"{preempted} preemptions where the baseline had none: it does not fit the memory")
     ours, theirs = (t.record.engine.max_model_len if t.record.engine else None for t in (trial, baseline))
     if ours is not None and theirs is not None and ours < theirs:
         reasons.append(f"its max_model_len is {ours}, the baseline's {theirs}")
     return tuple(dict.fromkeys(reasons))
 
 
-def preemptions(trial: Trial) -> int:
-    """Return the preemptions over all load points and repeats, 0 where the engine does not count them."""
-    return sum(repeat.counters.preemptions or 0 for load in trial.record.loads for repeat in load.repeats)
+def preemptions(trial: Trial, load_points: Sequence[LoadPoint]) -> int:
+    """Return the preemptions at these load points over all repeats, 0 where the engine does not count them."""
+    found = _measured(trial, load_points)
+    return sum(repeat.counters.preemptions or 0 for load in found for repeat in load.repeats)
 
 
-def _failure_rate(trial: Trial) -> float:
-    repeats = [repeat for load in trial.record.loads for repeat in load.repeats]
+def _measured(trial: Trial, load_points: Sequence[LoadPoint]) -> list[LoadMeasurement]:
+    keys = {load.key for load in load_points}
+    return [load for load in trial.record.loads if load.load_point.key in keys]
+
+
+def _failure_rate(loads: Sequence[LoadMeasurement]) -> float:
+    repeats = [repeat for load in loads for repeat in load.repeats]
     requests = sum(repeat.requests for repeat in repeats)
     return sum(repeat.failed for repeat in repeats) / requests if requests else 0.0
 

@@ -12,7 +12,7 @@ from tuner.analysis.metrics import trial_figures
 from tuner.analysis.selection import answer
 from tuner.analysis.warnings import run_warnings
 from tuner.errors import NothingMeasured
-from tuner.records import Figure, Findings, LoadPoint, Role, Trial, TrialFigures
+from tuner.records import Answer, Figure, Findings, LoadPoint, Role, Trial, TrialFigures
 
 Place = tuple[str, str]  # (device_key, args_key): what a candidate shares with its baseline
 
@@ -43,17 +43,19 @@ def findings(
     if not baselines:
         raise _nothing_measured(trials)
     figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
-    contenders = [
-        _barred(_contender(trial, figures, baselines, load_points), undeployable or {})
-        for trial in _competing(worked, baselines)
-    ]
     lost = [(trial.record.candidate, _reason(trial)) for trial in trials if not trial.record.ok]
     curves = k_curves(list(figures.values()), load_points, threshold, lost)
-    answers = []
+    answers: list[Answer] = []
+    contenders: dict[float, list[Contender]] = {}
     for temperature in dict.fromkeys(load.sampling.temperature for load in load_points):
         loads = tuple(load for load in load_points if load.sampling.temperature == temperature)
         of_loads = [curve for curve in curves if curve.load_point in loads]
-        answers.append(answer(temperature, loads, contenders, of_loads, default_gpu_memory_utilization))
+        competing = [
+            _barred(_contender(trial, figures, baselines, loads), undeployable or {})
+            for trial in _competing(worked, baselines)
+        ]
+        contenders[temperature] = competing
+        answers.append(answer(temperature, loads, competing, of_loads, default_gpu_memory_utilization))
     return Findings(
         answers=tuple(answers),
         trials=tuple(figures[number] for number in sorted(figures)),
@@ -123,17 +125,19 @@ def _contender(
     baselines: Mapping[Place, Lives],
     load_points: Sequence[LoadPoint],
 ) -> Contender:
-    first = _first_life(trial, baselines)
-    own = figures[trial.record.number]
-    ranked = own
-    if first is not None:
-        reference = _reference(trial, baselines) or first
+    """Return the trial as it competes at these load points (of one temperature)."""
+    first, reference = _first_life(trial, baselines), _reference(trial, baselines)
+    ranked = own = figures[trial.record.number]
+    reasons = disqualifications(trial, first, load_points)
+    if first is not None and reference is not None:
         ranked = against(own, figures[first.record.number], figures[reference.record.number])
+    elif first is not None:
+        reasons = (*reasons, "no reference baseline on its device")
     return Contender(
         figures=own,
         ranked=ranked,
-        reasons=disqualifications(trial, first, load_points),
-        preempted=preemptions(trial) > 0,
+        reasons=reasons,
+        preempted=preemptions(trial, load_points) > 0,
         kv_cache_tokens=trial.record.engine.kv_cache_tokens if trial.record.engine else None,
     )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from tuner.analysis.statistics import median
+from tuner.analysis.statistics import Spread, log_ratios, median, spread_of_mean
 from tuner.records import LoadMeasurement, Repeat, RequestSample, Trial
 
 Metric = Callable[[RequestSample], float | None]
@@ -37,6 +38,22 @@ class LoadView:
                 values.setdefault(sample.prompt_id, []).append(value)
         medians = {prompt: median(of_prompt) for prompt, of_prompt in values.items()}
         return {prompt: value for prompt, value in medians.items() if value > 0}
+
+    def repeat_spread(self, metric: Metric) -> Spread:
+        """Return the part of the variance of mean log `metric` that comes from whole repeats being slower or faster.
+
+        With m_r the mean over prompts of log(metric in repeat r / median over all repeats), it is s^2(m)/R with R - 1
+        degrees of freedom. The distance to a prompt's own median is the log speedup of a repeat up to a constant, and
+        a prompt that failed in one repeat does not shift that repeat's mean.
+        """
+        usual = self.by_prompt(metric)
+        means = []
+        for repeat in self.repeats:
+            samples = tuple(sample for sample in self.samples if sample.repeat == repeat.index)
+            logs = log_ratios(LoadView(self.measurement, (repeat,), samples).by_prompt(metric), usual)
+            if logs:
+                means.append(math.fsum(logs.values()) / len(logs))
+        return spread_of_mean(means)
 
     @property
     def tpot_by_prompt(self) -> dict[str, float]:

@@ -16,8 +16,8 @@ import math
 from collections.abc import Callable, Sequence
 
 from tuner.analysis.life import LATENCIES, LoadView, load_view
-from tuner.analysis.paired import comparison_figures, drift_figure, speedup_by_prompt
-from tuner.analysis.statistics import Column, mean_estimate, median, percentile, ratio_figure, undefined
+from tuner.analysis.paired import baseline_spread, comparison_figures, drift_figure, speedup_by_prompt
+from tuner.analysis.statistics import Column, Spread, mean_estimate, median, percentile, ratio_figure, undefined
 from tuner.records import Counters, Figure, LoadFigures, Repeat, Trial, TrialFigures
 
 PERCENTILES = (50, 95, 99)
@@ -28,7 +28,8 @@ def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = No
     """Return every figure of `trial`, with speedups against `baseline`.
 
     again: the same baseline measured later. Speedups are then against the mean of the two lives, and every interval
-    is widened by the difference between them (see paired.allowance).
+    is widened by the difference between them (see paired.allowance). A life without a valid sample at a load point is
+    left out there, and the drift is unknown there.
     With `baseline` None (the trial is a baseline) there are no speedups; the drift is that of `trial` to `again`.
     """
     record = trial.record
@@ -37,7 +38,8 @@ def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = No
         view = load_view(trial, measurement.load_point.key)
         if view is not None:
             lives = [load_view(life, measurement.load_point.key) for life in (baseline, again) if life is not None]
-            loads.append(_load_figures(view, [life for life in lives if life is not None], bool(baseline)))
+            found = [life for life in lives if life is not None]
+            loads.append(_load_figures(view, [x for x in found if x.tpot_by_prompt] or found, bool(baseline)))
     return TrialFigures(record.number, record.candidate, record.worker.device_key, tuple(loads))
 
 
@@ -48,11 +50,21 @@ def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> L
     if drift is not None:
         figures["baseline_drift"] = drift
     speedups: dict[str, float] = {}
+    own, base = view.repeat_spread(LATENCIES["tpot_s"]), Spread()
     if compare and lives:
         figures.update(comparison_figures(view, lives))
-        speedups = speedup_by_prompt(view, lives)
-    positions = acceptance_by_position(view.repeats)
-    return LoadFigures(view.measurement.load_point, figures, positions, view.tpot_by_prompt, speedups)
+        speedups, base = speedup_by_prompt(view, lives), baseline_spread(lives)
+    return LoadFigures(
+        load_point=view.measurement.load_point,
+        figures=figures,
+        acceptance_by_position=acceptance_by_position(view.repeats),
+        tpot_by_prompt=view.tpot_by_prompt,
+        speedup_by_prompt=speedups,
+        repeat_variance=own.variance,
+        repeat_df=int(own.df),
+        baseline_repeat_variance=base.variance,
+        baseline_repeat_df=base.df,
+    )
 
 
 # --- one life ---------------------------------------------------------------------------------------------------------
@@ -63,7 +75,7 @@ def latency_figures(view: LoadView) -> dict[str, Figure]:
     figures = {}
     for name, metric in LATENCIES.items():
         logs = {prompt: math.log(value) for prompt, value in view.by_prompt(metric).items()}
-        estimate = mean_estimate([Column(logs)])
+        estimate = mean_estimate([Column(logs, spreads=(view.repeat_spread(metric),))])
         figures[name] = ratio_figure(estimate, OWN, unit="s", note="" if estimate else "no request worked")
         values = [value for value in map(metric, view.samples) if value is not None]
         for percent in PERCENTILES:

@@ -14,6 +14,8 @@ from tuner.analysis.life import LATENCIES, LoadView
 from tuner.analysis.statistics import (
     Column,
     Estimate,
+    Spread,
+    combined,
     exp,
     geometric_mean,
     log_ratios,
@@ -50,8 +52,17 @@ def drift_estimate(lives: Sequence[LoadView], name: str = "tpot_s") -> Estimate 
     """Return log(last / first) of a latency of one baseline, paired by prompt; None with fewer than two lives."""
     if len(lives) < 2:
         return None
-    metric = LATENCIES[name]
-    return mean_estimate([Column(log_ratios(lives[-1].by_prompt(metric), lives[0].by_prompt(metric)))])
+    metric, ends = LATENCIES[name], (lives[-1], lives[0])
+    ratios = log_ratios(*(life.by_prompt(metric) for life in ends))
+    return mean_estimate([Column(ratios, spreads=tuple(life.repeat_spread(metric) for life in ends))])
+
+
+def baseline_spread(lives: Sequence[LoadView], name: str = "tpot_s") -> Spread:
+    """Return the repeat spread of the mean of a baseline's lives; not known (df 0) if one life has a single repeat."""
+    spreads = [life.repeat_spread(LATENCIES[name]) for life in lives]
+    if not all(spread.df for spread in spreads):
+        return Spread()
+    return combined([Spread(spread.variance / len(lives) ** 2, spread.df) for spread in spreads])
 
 
 def drift_figure(lives: Sequence[LoadView]) -> Figure | None:
@@ -74,11 +85,15 @@ def widened(estimate: Estimate | None, by: float) -> Estimate | None:
     return None if estimate is None else replace(estimate, allowance=by)
 
 
-def life_note(drift: float | None) -> str:
-    """Say what an interval covers: a single engine life, and whether the baseline was seen to drift."""
+def life_note(drift: float | None, repeated: bool = True) -> str:
+    """Say what an interval covers: a single engine life, whether the baseline was seen to drift, and repeats or not.
+
+    repeated: whether both arms had two repeats or more.
+    """
+    single = "" if repeated else "; with one repeat the interval does not cover differences between repeats"
     if drift is None:
-        return "within this engine life; the baseline was measured once, its drift is unknown"
-    return f"within this engine life; the interval includes the baseline's drift of {exp(abs(drift)) - 1:.1%}"
+        return f"within this engine life; the baseline was measured once, its drift is unknown{single}"
+    return f"within this engine life; the interval includes the baseline's drift of {exp(abs(drift)) - 1:.1%}{single}"
 
 
 def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
@@ -89,8 +104,10 @@ def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
         return undefined("x", PAIRED, "no prompt worked in both arms")
     drift = drift_estimate(lives, name)
     lost = len(set(base) | set(own)) - len(ratios)
-    note = life_note(drift.mean if drift else None) + (f"; {lost} prompts could not be paired" if lost else "")
-    estimate = widened(mean_estimate([Column(ratios)]), allowance(drift.mean if drift else None))
+    spreads = (view.repeat_spread(LATENCIES[name]), baseline_spread(lives, name))
+    note = life_note(drift.mean if drift else None, all(spread.df for spread in spreads))
+    note += f"; {lost} prompts could not be paired" if lost else ""
+    estimate = widened(mean_estimate([Column(ratios, spreads=spreads)]), allowance(drift.mean if drift else None))
     return ratio_figure(estimate, PAIRED, note=note)
 
 

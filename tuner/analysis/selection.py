@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from math import inf
 
-from tuner.analysis.comparison import advantage, load_figures, objective_speedup, speedup_estimate
+from tuner.analysis.comparison import advantage, load_figures, log_drift, objective_speedup, speedup_estimate
 from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.statistics import CONFIDENCE, exp
-from tuner.analysis.wording import describe, what_limits
+from tuner.analysis.wording import describe, in_short, what_limits
 from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, LoadPoint, TrialFigures, Verdict
 
 Loads = tuple[LoadPoint, ...]
+
+PROVISIONAL = " Provisional: the baseline was measured once, so drift is unknown."
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Choice:
     best: Contender
     loads: Loads
     why: str
+    up_to: int | None = None
     below: int | None = None
     runner_up: Contender | None = None
 
@@ -45,26 +48,34 @@ def answer(
     """
     fitting = fitting_memory(contenders, default_gpu_memory)
     baseline = best_baseline([c for c in fitting if not c.k], loads)
-    choice = decide(baseline, [c for c in fitting if c.k], loads)
+    barred = [c for c in contenders if c.k and c.reasons]
+    choice = decide(baseline, [c for c in fitting if c.k], loads, barred)
     best = choice.best.figures
     return Answer(
         temperature=temperature,
         verdict=choice.verdict,
         best=best.candidate,
         objective=_objective(best, temperature, choice),
-        why=choice.why,
+        why=choice.why + _provisional(choice, loads),
         loads=_figures_at(best, loads),
         curves=tuple(curves),
         below=choice.below,
+        up_to=choice.up_to,
         runner_up=_candidate(choice.runner_up),
     )
 
 
 def _objective(best: TrialFigures, temperature: float, choice: Choice) -> Figure:
     figure = objective_speedup(best, temperature, choice.loads)
-    if choice.below is None:
+    if choice.up_to is None:
         return figure
-    return replace(figure, note=f"over the load points below concurrency {choice.below}; {figure.note}")
+    return replace(figure, note=f"over the load points up to concurrency {choice.up_to}; {figure.note}")
+
+
+def _provisional(choice: Choice, loads: Loads) -> str:
+    """Return a sentence where the verdict rests on a speedup whose baseline was not measured again."""
+    subject = choice.best if choice.best.k else choice.runner_up
+    return PROVISIONAL if subject is not None and log_drift(subject.figures, loads) is None else ""
 
 
 def _candidate(contender: Contender | None) -> Candidate | None:
@@ -72,7 +83,9 @@ def _candidate(contender: Contender | None) -> Candidate | None:
 
 
 def _figures_at(trial: TrialFigures, loads: Loads) -> tuple[LoadFigures, ...]:
-    return tuple(figures for load in loads if (figures := load_figures(trial, load)) is not None)
+    """Return the figures at the load points as the space has them now: the weight may have been another."""
+    found = ((load, load_figures(trial, load)) for load in loads)
+    return tuple(replace(figures, load_point=load) for load, figures in found if figures is not None)
 
 
 def best_baseline(baselines: Sequence[Contender], loads: Loads) -> Contender:
@@ -89,12 +102,17 @@ def per_sweep_confidence(comparisons: int) -> float:
     return 1 - (1 - CONFIDENCE) / max(comparisons, 1)
 
 
-def decide(baseline: Contender, speculative: Sequence[Contender], loads: Loads) -> Choice:
-    """Return the verdict over these load points.  baseline: the best engine without speculation."""
+def decide(
+    baseline: Contender, speculative: Sequence[Contender], loads: Loads, barred: Sequence[Contender] = ()
+) -> Choice:
+    """Return the verdict over these load points.
+
+    baseline: the best engine without speculation.  barred: those measured that may not win.
+    """
     able = [c for c in speculative if not c.reasons and speedup_estimate(c.figures, loads) is not None]
     if not able:
         return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative))
-    rules = Rules(baseline, tuple(able), per_sweep_confidence(len(able)))
+    rules = Rules(baseline, tuple(able), per_sweep_confidence(len(able)), tuple(barred))
     return rules.speculate(loads) or rules.speculate_below(loads) or rules.neither(loads)
 
 
@@ -107,11 +125,15 @@ def _nobody(speculative: Sequence[Contender]) -> str:
 
 @dataclass(frozen=True)
 class Rules:
-    """The decision rules over contenders that may win.  confidence: of each one's claim to be faster."""
+    """The decision rules over contenders that may win.
+
+    confidence: of each one's claim to be faster.  barred: contenders that may not win, and may be faster all the same.
+    """
 
     baseline: Contender
     able: tuple[Contender, ...]
     confidence: float
+    barred: tuple[Contender, ...] = ()
 
     def speculate(self, loads: Loads) -> Choice | None:
         """Speculation pays over all load points and is clearly slower at none."""
@@ -119,48 +141,78 @@ class Rules:
         if not winners:
             return None
         best, rival, tie = self._pick(winners, loads)
-        why = f"{describe(best.figures, loads)}; no load point is clearly slower.{tie}"
+        why = f"{describe(best.figures, loads)}; no load point is clearly slower{_doubtful(best, loads)}.{tie}"
         return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
 
     def speculate_below(self, loads: Loads) -> Choice | None:
         """Speculation pays at every concurrency up to some value, and is clearly slower at a higher one."""
         steps = sorted({load.concurrency for load in loads})
-        for last, following in reversed(list(pairwise(steps))):
-            low = tuple(load for load in loads if load.concurrency <= last)
-            high = [_at(loads, step) for step in steps if step > last]
+        for up_to in reversed(steps[:-1]):
+            low = tuple(load for load in loads if load.concurrency <= up_to)
+            high = [step for step in steps if step > up_to]
             winners = [
                 c
                 for c in self.able
                 if self._pays(c, low)
                 and not slower_at(c, low)
-                and all(_faster(c, _at(low, step)) for step in steps if step <= last)
-                and any(_slower(c, at) for at in high)
+                and all(_faster(c, _at(low, step)) for step in steps if step <= up_to)
+                and any(_slower(c, _at(loads, step)) for step in high)
             ]
             if winners:
                 best, rival, tie = self._pick(winners, low)
-                lost = next(at for at in high if _slower(best, at))
+                lost = [step for step in high if _slower(best, _at(loads, step))]
                 why = (
-                    f"Below concurrency {following}: {describe(best.figures, low)}. "
-                    f"At concurrency {lost[0].concurrency}: {describe(best.figures, lost)}.{tie}"
+                    f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
+                    f"At concurrency {lost[0]}: {describe(best.figures, _at(loads, lost[0]))}. "
+                    f"{_gap(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}{tie}"
                 )
-                return Choice(Verdict.SPECULATE_BELOW, best, low, why, following, rival)
+                return Choice(Verdict.SPECULATE_BELOW, best, low, why, up_to, lost[0], rival)
         return None
+
+    def _elsewhere(self, best: Contender, loads: Loads, lost: Sequence[int]) -> str:
+        """Return a sentence on another candidate that pays where `best` does not."""
+        for step in lost:
+            at = _at(loads, step)
+            others = [c for c in self.able if c is not best and self._pays(c, at)]
+            if others:
+                other = max(others, key=lambda c: _score(c, at))
+                evidence = in_short(other.figures, at)
+                return (
+                    f" At concurrency {step} {other.name} is faster ({evidence}): it would need an engine of its own."
+                )
+        return ""
 
     def neither(self, loads: Loads) -> Choice:
         """Say that every candidate is slower, or that this sweep cannot tell."""
-        top = max(self.able, key=lambda c: _score(c, loads))
         if all(_slower(c, loads) for c in self.able):
-            best_of = f"the best of {len(self.able)}, {describe(top.figures, loads)}"
-            why = f"Every candidate is slower than no speculation; {best_of}."
-            return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
+            return self._all_slower(loads)
         mixed = [c for c in self.able if self._pays(c, loads)]
         if mixed:
             top = max(mixed, key=lambda c: _score(c, loads))
             slow = slower_at(top, loads)[0]
             why = f"{describe(top.figures, loads)}, but clearly slower at {slow.label}: decide by your traffic."
         else:
+            top = max((c for c in self.able if not _slower(c, loads)), key=lambda c: _promise(c, loads))
             why = f"{describe(top.figures, loads)}: {what_limits(top.figures, loads, self.confidence, len(self.able))}."
         return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
+
+    def _all_slower(self, loads: Loads) -> Choice:
+        """Advise against speculation, unless a candidate that may not win was measured faster."""
+        top = max(self.able, key=lambda c: _score(c, loads))
+        why = (
+            "Every candidate that could be measured and compared is slower than no speculation; "
+            f"the best of {len(self.able)}, {describe(top.figures, loads)}."
+        )
+        for c in self.barred:
+            measured = _compared(c, loads)
+            estimate = speedup_estimate(c.figures, measured)
+            if estimate is not None and estimate.mean > 0.0:
+                faster = (
+                    f"{c.name} was measured faster ({in_short(c.figures, measured)}) and cannot win: {c.reasons[0]}."
+                )
+                why = f"Every candidate that may win is slower than no speculation, but {faster}"
+                return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
+        return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
 
     def _pays(self, contender: Contender, loads: Loads) -> bool:
         """Clearly faster than its own baseline and than the best engine without speculation."""
@@ -192,6 +244,37 @@ def _line(contender: Contender) -> tuple[str, str, str]:
 def _score(contender: Contender, loads: Loads) -> float:
     estimate = speedup_estimate(contender.ranked, loads)
     return exp(estimate.mean) if estimate else 0.0
+
+
+def _promise(contender: Contender, loads: Loads) -> tuple[float, float]:
+    """Return the upper bound of the log speedup (unbounded without an interval), then the speedup itself."""
+    estimate = speedup_estimate(contender.ranked, loads)
+    if estimate is None:
+        return -inf, 0.0
+    interval = estimate.interval()
+    return interval[1] if interval else inf, estimate.mean
+
+
+def _compared(contender: Contender, loads: Loads) -> Loads:
+    """Return the load points at which the contender has a speedup."""
+    found = ((load, load_figures(contender.figures, load)) for load in loads)
+    return tuple(load for load, figures in found if figures is not None and figures.speedup_by_prompt)
+
+
+def _gap(up_to: int, below: int, steps: Sequence[int]) -> str:
+    """Return what is known between the last concurrency that pays and the first that is clearly slower."""
+    between = [str(step) for step in steps if up_to < step < below]
+    if not between:
+        return f"Between {up_to} and {below} nothing was measured."
+    return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(between)})."
+
+
+def _doubtful(contender: Contender, loads: Loads) -> str:
+    """Name the load points at which the contender was measured slower, though not clearly so."""
+    each = ((load, speedup_estimate(contender.figures, (load,))) for load in loads)
+    slower = [load for load, estimate in each if estimate is not None and estimate.mean < 0.0]
+    found = [f"{load.label} ({in_short(contender.figures, (load,))})" for load in slower]
+    return f", but within noise it is slower at {'; '.join(found)}" if found else ""
 
 
 def _at(loads: Loads, concurrency: int) -> Loads:

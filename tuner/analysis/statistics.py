@@ -18,16 +18,26 @@ _LARGEST_EXPONENT = 700.0  # exp() of more overflows
 
 
 @dataclass(frozen=True)
+class Spread:
+    """A variance of a mean and its degrees of freedom; df 0 where it is not known."""
+
+    variance: float = 0.0
+    df: float = 0.0
+
+
+@dataclass(frozen=True)
 class Column:
     """Values of one load point, by prompt id.
 
     weight: share of the column in the mean.  group: columns of one group share their prompts (one eval set); a prompt
     that is slow at one concurrency is slow at another, so its values count as one observation, not as several.
+    spreads: what moves all values of the column together (a whole repeat was slower), as parts of its mean's variance.
     """
 
     values: Mapping[str, float]
     weight: float = 1.0
     group: str = ""
+    spreads: tuple[Spread, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -101,13 +111,15 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
     With m_i and n_i the mean and size of column i and w_i its share, the mean is sum w_i m_i. A prompt's part in it is
     u_p = sum_i w_i (x_ip - m_i) / n_i; within a group of g prompts the variance is g/(g-1) sum u_p^2 (cluster-robust
     with the prompt as cluster; for a single column exactly s^2/n), groups add up, and the degrees of freedom are
-    Welch-Satterthwaite's. This is the textbook paired t-interval where there is one column.
+    Welch-Satterthwaite's. This is the textbook paired t-interval where there is one column. The columns' spreads are
+    independent of the prompts and of one another: each adds w_i^2 of its variance.
     """
     if not columns or any(not column.values for column in columns):
         return None
     total = math.fsum(column.weight for column in columns)
     mean = 0.0
     parts: dict[str, dict[str, float]] = {}
+    spreads: list[Spread] = []
     for column in columns:
         share, n = column.weight / total, len(column.values)
         column_mean = math.fsum(column.values.values()) / n
@@ -115,22 +127,34 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
         group = parts.setdefault(column.group, {})
         for prompt, value in column.values.items():
             group[prompt] = group.get(prompt, 0.0) + share * (value - column_mean) / n
+        spreads += [Spread(share * share * spread.variance, spread.df) for spread in column.spreads]
     n_all = sum(len(group) for group in parts.values())
-    se, df = _combined_error([list(group.values()) for group in parts.values()])
-    return Estimate(mean, se, df, n_all)
+    if any(len(group) < 2 for group in parts.values()):
+        return Estimate(mean, None, 0.0, n_all)
+    error = combined([*(_over_prompts(list(group.values())) for group in parts.values()), *spreads])
+    return Estimate(mean, math.sqrt(error.variance), error.df, n_all)
 
 
-def _combined_error(groups: Sequence[Sequence[float]]) -> tuple[float | None, float]:
-    if any(len(group) < 2 for group in groups):
-        return None, 0.0
-    variances = [len(g) / (len(g) - 1) * math.fsum(part * part for part in g) for g in groups]
-    variance = math.fsum(variances)
+def _over_prompts(parts: Sequence[float]) -> Spread:
+    return Spread(len(parts) / (len(parts) - 1) * math.fsum(part * part for part in parts), len(parts) - 1)
+
+
+def combined(parts: Sequence[Spread]) -> Spread:
+    """Return the variance of a sum of independent parts, df by Welch-Satterthwaite; parts that are not known are 0."""
+    known = [part for part in parts if part.df > 0]
+    variance = math.fsum(part.variance for part in known)
     if variance == 0.0:
-        return 0.0, float(sum(len(group) - 1 for group in groups))
+        return Spread(0.0, float(sum(part.df for part in known)))
     # Shares of the variance rather than variances: squares of small variances underflow.
-    shares = [v / variance for v in variances]
-    df = 1.0 / math.fsum(share * share / (len(g) - 1) for share, g in zip(shares, groups, strict=True))
-    return math.sqrt(variance), df
+    shares = [(part.variance / variance, part.df) for part in known]
+    return Spread(variance, 1.0 / math.fsum(share * share / df for share, df in shares))
+
+
+def spread_of_mean(values: Sequence[float]) -> Spread:
+    """Return s^2/n of the mean of n values with n - 1 degrees of freedom; not known (df 0) for fewer than two."""
+    if len(values) < 2:
+        return Spread()
+    return Spread(statistics.variance(values) / len(values), len(values) - 1)
 
 
 def exp(value: float) -> float:

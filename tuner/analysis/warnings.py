@@ -12,19 +12,34 @@ NOTABLE_DRIFT = 0.02
 
 
 def run_warnings(
-    trials: Sequence[Trial], baselines: Mapping[int, Trial | None], contenders: Sequence[Contender]
+    trials: Sequence[Trial], baselines: Mapping[int, Trial | None], contenders: Mapping[float, Sequence[Contender]]
 ) -> tuple[str, ...]:
     """Return warnings in the order of the trials.
 
-    trials: those that worked.  baselines: by trial number, the baseline each is compared with.
+    trials: those that worked.  baselines: by trial number, the baseline each is compared with.  contenders: by
+    temperature.
     """
     lines: list[str] = []
     for trial in trials:
         lines += _measurement_warnings(trial)
-    lines += [f"{c.name} cannot win: {reason}" for c in contenders if c.k for reason in c.reasons]
+    lines += _barred(contenders)
     lines += _changed_settings(trials, baselines)
-    lines += [line for c in contenders if not c.k for line in _drift_warnings(c)]
+    lines += [line for at in contenders.values() for c in at if not c.k for line in _drift_warnings(c)]
     return tuple(dict.fromkeys(lines))
+
+
+def _barred(contenders: Mapping[float, Sequence[Contender]]) -> list[str]:
+    """Return who cannot win and why, with the temperature where it is not so at every one."""
+    where: dict[tuple[str, str], list[float]] = {}
+    for temperature, at in contenders.items():
+        for contender in (c for c in at if c.k):
+            for reason in contender.reasons:
+                where.setdefault((contender.name, reason), []).append(temperature)
+    lines = []
+    for (name, reason), found in where.items():
+        at_ts = "" if set(found) == set(contenders) else f" at T={', '.join(f'{t:g}' for t in found)}"
+        lines.append(f"{name} cannot win{at_ts}: {reason}")
+    return lines
 
 
 def _measurement_warnings(trial: Trial) -> list[str]:

@@ -78,7 +78,7 @@ def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
     if curve.best_k:
         axes.plot(*place[curve.best_k], **_BEST, color=style.colour)
     if curve.inflection.k is not None:
-        _draw_inflection(axes, curve, place[curve.inflection.k][0], style)
+        _draw_inflection(axes, curve, curve.inflection.k + style.shift, style)
     failed = [point.k + style.shift for point in curve.points if point.speedup.value is None]
     axes.plot(failed, [axes.get_ylim()[0]] * len(failed), color=style.colour, **_FAILED)
 
@@ -130,7 +130,7 @@ def _speedup_symbols(curves: Sequence[KCurve]) -> list[tuple[dict[str, Any], str
     symbols: list[tuple[dict[str, Any], str]] = [
         (
             {"marker": "|", "markersize": 15, "markeredgewidth": 1.8, "ls": "none"},
-            f"95 % interval, {_prompts(curves)} (arrow: goes on)",
+            f"95 % interval within one engine life, {_prompts(curves)} (arrow: goes on)",
         ),
         ({"ls": (0, (6, 3)), "linewidth": 1.6}, "no speculation (1.0)"),
         ({**_BEST, "ls": "none"}, "best K: fastest, or the smallest that noise cannot tell from it"),

@@ -34,6 +34,8 @@ class LoadFigures:
     """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it).
 
     tpot_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate, what every interval rests on.
+    repeat_variance, repeat_df: variance of the trial's mean log TPOT that comes from whole repeats being faster or
+    slower, and its degrees of freedom (0: a single repeat, not known).  baseline_repeat_*: the same of its baseline.
     """
 
     load_point: LoadPoint
@@ -41,6 +43,10 @@ class LoadFigures:
     acceptance_by_position: tuple[Figure, ...] = ()
     tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
     speedup_by_prompt: Mapping[str, float] = field(default_factory=dict)
+    repeat_variance: float = 0.0
+    repeat_df: int = 0
+    baseline_repeat_variance: float = 0.0
+    baseline_repeat_df: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,9 +114,12 @@ class Verdict(StrEnum):
 class Answer:
     """The answer for one temperature.
 
-    best: the candidate to deploy (the baseline for do_not and inconclusive).  below: the concurrency from which
-    speculation stops paying, for speculate_below.  objective: weighted geometric mean speedup over the load points.
-    figures: of `best`, one per load point of this temperature.  why: one sentence with the evidence.
+    best: the candidate to deploy (the baseline for do_not and inconclusive).  objective: weighted geometric mean
+    speedup over the load points, for speculate_below over those up to `up_to`.  loads: figures of `best`, one per load
+    point of this temperature.  why: the evidence in words.
+
+    For speculate_below: up_to is the largest measured concurrency at which `best` pays, the limit to operate by; below
+    is the lowest measured one at which it is clearly slower.  Between the two nothing is claimed.
     """
 
     temperature: float
@@ -121,6 +130,7 @@ class Answer:
     loads: tuple[LoadFigures, ...]
     curves: tuple[KCurve, ...]
     below: int | None = None
+    up_to: int | None = None
     runner_up: Candidate | None = None
 
 
