@@ -56,8 +56,9 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     assert Verdict(artifact["verdict"]) in Verdict
     points = {(curve["draft"], point["k"]): point for curve in answer["curves"] for point in curve["points"]}
     assert {("good", 1), ("good", 4), ("ngram", 3)} <= points.keys()
-    for point in points.values():
-        assert point["tpot_s"]["value"] > 0 and point["speedup"]["n"] == 4
+    for (_, k), point in points.items():
+        assert point["tpot_s"]["value"] > 0
+        assert point["speedup"]["n"] == (4 if k else 0)  # the baseline's is 1 by definition
     # The good draft is the target with noise: one proposed token is accepted more often than not, four give more.
     assert 1.5 < points["good", 1]["mean_acceptance_length"]["value"] <= 2
     assert (

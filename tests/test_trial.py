@@ -165,9 +165,10 @@ def test_counters_that_cannot_be_true_are_told(tmp_path: Path, fault: dict[str, 
 
 
 def test_a_request_that_fails_is_counted(tmp_path: Path) -> None:
-    trial = run(spec(tmp_path, BASELINE, {"kind": "http_error", "rate": 0.2}))
+    # 1 probe, then warm-up and two repeats: 2 + 2 x 6 at concurrency 1, 4 + 2 x 8 at concurrency 4. The last 3 fail.
+    trial = run(spec(tmp_path, BASELINE, {"kind": "http_error", "after_requests": 32}))
     failed = sum(not sample.ok for sample in trial.samples)
-    assert failed > 0
+    assert failed == 3
     assert failed == sum(repeat.failed for load in trial.record.loads for repeat in load.repeats)
 
 

@@ -56,14 +56,14 @@ def test_figures_show_their_interval_and_undefined_is_a_dash() -> None:
     ("verdict", "words"),
     [
         (Verdict.SPECULATE, "speculate: good, K = 4"),
-        (Verdict.SPECULATE_BELOW, "speculate, but only below 16 concurrent requests: good, K = 4"),
+        (Verdict.SPECULATE_BELOW, "speculate at a concurrency of up to 8, not at 16: good, K = 4"),
         (Verdict.DO_NOT, "do not speculate"),
         (Verdict.INCONCLUSIVE, "inconclusive: do not speculate until a better measurement says so"),
     ],
 )
 def test_every_verdict_says_what_to_do(verdict: Verdict, words: str) -> None:
     best = GOOD if verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else GOOD.baseline
-    assert verdict_words(Answer(0.0, verdict, best, figure(1.7), "because", (), (), below=16)) == words
+    assert verdict_words(Answer(0.0, verdict, best, figure(1.7), "because", (), (), below=16, up_to=8)) == words
 
 
 def test_a_trial_in_a_line_is_its_figures_or_its_failure() -> None:

@@ -69,8 +69,8 @@ def _answer(answer: Answer) -> Iterator[str]:
     if answer.verdict is Verdict.SPECULATE_BELOW:
         yield ""
         yield (
-            f"vLLM has no switch for a concurrency limit: route so that an engine with this setting stays below "
-            f"{answer.below} concurrent requests, or start `serve.baseline.yaml` where more is usual."
+            f"vLLM has no switch for a concurrency limit: route so that an engine with this setting stays at a "
+            f"concurrency of {answer.up_to} or less, or start `serve.baseline.yaml` where more is usual."
         )
 
 

@@ -8,7 +8,7 @@ from tuner.records import Answer, Candidate, Figure, Role, TrialFigures, TrialRe
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
-    Verdict.SPECULATE_BELOW: "speculate, but only below {below} concurrent requests",
+    Verdict.SPECULATE_BELOW: "speculate at a concurrency of up to {up_to}, not at {below}",
     Verdict.DO_NOT: "do not speculate",
     Verdict.INCONCLUSIVE: "inconclusive: do not speculate until a better measurement says so",
 }
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 def verdict_words(answer: Answer) -> str:
     """Return the verdict as a phrase that names K and draft: "speculate: good, K = 4"."""
-    phrase = VERDICT_WORDS[answer.verdict].format(below=answer.below)
+    phrase = VERDICT_WORDS[answer.verdict].format(up_to=answer.up_to, below=answer.below)
     if answer.best.speculation is None or answer.verdict not in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW):
         return phrase
     return f"{phrase}: {answer.best.draft_name}, K = {answer.best.k}"

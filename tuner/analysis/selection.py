@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, log
 
 from tuner.analysis.comparison import advantage, load_figures, log_drift, objective_speedup, speedup_estimate
 from tuner.analysis.curve import smallest_tied
@@ -18,6 +18,8 @@ from tuner.analysis.wording import describe, in_short, what_limits
 from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, LoadPoint, TrialFigures, Verdict
 
 Loads = tuple[LoadPoint, ...]
+TOLERATED = log(0.99)
+"""Log speedup down to which a load point counts as not slower."""
 
 PROVISIONAL = " Provisional: the baseline was measured once, so drift is unknown."
 
@@ -136,16 +138,19 @@ class Rules:
     barred: tuple[Contender, ...] = ()
 
     def speculate(self, loads: Loads) -> Choice | None:
-        """Speculation pays over all load points and is clearly slower at none."""
+        """Speculation pays over all load points and was measured slower at none.
+
+        To count as slower needs no proof: were noise an excuse, a noisier sweep would recommend more.
+        """
         winners = [c for c in self.able if self._pays(c, loads) and not slower_at(c, loads)]
         if not winners:
             return None
         best, rival, tie = self._pick(winners, loads)
-        why = f"{describe(best.figures, loads)}; no load point is clearly slower{_doubtful(best, loads)}.{tie}"
+        why = f"{describe(best.figures, loads)}; no load point was measured slower.{tie}"
         return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
 
     def speculate_below(self, loads: Loads) -> Choice | None:
-        """Speculation pays at every concurrency up to some value, and is clearly slower at a higher one."""
+        """Speculation pays at every concurrency up to some value, and was measured slower at a higher one."""
         steps = sorted({load.concurrency for load in loads})
         for up_to in reversed(steps[:-1]):
             low = tuple(load for load in loads if load.concurrency <= up_to)
@@ -156,11 +161,11 @@ class Rules:
                 if self._pays(c, low)
                 and not slower_at(c, low)
                 and all(_faster(c, _at(low, step)) for step in steps if step <= up_to)
-                and any(_slower(c, _at(loads, step)) for step in high)
+                and any(_measured_slower(c, _at(loads, step)) for step in high)
             ]
             if winners:
                 best, rival, tie = self._pick(winners, low)
-                lost = [step for step in high if _slower(best, _at(loads, step))]
+                lost = [step for step in high if _measured_slower(best, _at(loads, step))]
                 why = (
                     f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
                     f"At concurrency {lost[0]}: {describe(best.figures, _at(loads, lost[0]))}. "
@@ -190,7 +195,8 @@ class Rules:
         if mixed:
             top = max(mixed, key=lambda c: _score(c, loads))
             slow = slower_at(top, loads)[0]
-            why = f"{describe(top.figures, loads)}, but clearly slower at {slow.label}: decide by your traffic."
+            there = f"{slow.label} ({in_short(top.figures, (slow,))})"
+            why = f"{describe(top.figures, loads)}, but slower at {there}: decide by your traffic."
         else:
             top = max((c for c in self.able if not _slower(c, loads)), key=lambda c: _promise(c, loads))
             why = f"{describe(top.figures, loads)}: {what_limits(top.figures, loads, self.confidence, len(self.able))}."
@@ -262,19 +268,11 @@ def _compared(contender: Contender, loads: Loads) -> Loads:
 
 
 def _gap(up_to: int, below: int, steps: Sequence[int]) -> str:
-    """Return what is known between the last concurrency that pays and the first that is clearly slower."""
+    """Return what is known between the last concurrency that pays and the first that was measured slower."""
     between = [str(step) for step in steps if up_to < step < below]
     if not between:
         return f"Between {up_to} and {below} nothing was measured."
     return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(between)})."
-
-
-def _doubtful(contender: Contender, loads: Loads) -> str:
-    """Name the load points at which the contender was measured slower, though not clearly so."""
-    each = ((load, speedup_estimate(contender.figures, (load,))) for load in loads)
-    slower = [load for load, estimate in each if estimate is not None and estimate.mean < 0.0]
-    found = [f"{load.label} ({in_short(contender.figures, (load,))})" for load in slower]
-    return f", but within noise it is slower at {'; '.join(found)}" if found else ""
 
 
 def _at(loads: Loads, concurrency: int) -> Loads:
@@ -291,6 +289,11 @@ def _slower(contender: Contender, loads: Loads) -> bool:
     return estimate is not None and estimate.below(0.0)
 
 
+def _measured_slower(contender: Contender, loads: Loads) -> bool:
+    estimate = speedup_estimate(contender.figures, loads)
+    return estimate is not None and estimate.mean < TOLERATED
+
+
 def slower_at(contender: Contender, loads: Loads) -> list[LoadPoint]:
-    """Return the load points at which the contender is clearly slower than no speculation."""
-    return [load for load in loads if _slower(contender, (load,))]
+    """Return the load points at which the contender was measured slower than no speculation, by more than 1 %."""
+    return [load for load in loads if _measured_slower(contender, (load,))]

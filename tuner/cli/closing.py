@@ -78,6 +78,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
                 "speedup": answer.objective.value,
                 "speedup_low": answer.objective.low,
                 "speedup_high": answer.objective.high,
+                "up_to": answer.up_to,
                 "below": answer.below,
             }
             for answer in report.findings.answers
