@@ -172,7 +172,7 @@ class Measuring:
             eval_sets=prepared.eval_sets,
             protocol=prepared.space.protocol,
             log_dir=str(self._store.trial_dir(name)),
-            env=prepared.space.env,
+            env=prepared.manifest.env,
         )
 
     def _next_number(self) -> int:
