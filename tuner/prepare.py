@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tuner.engine.process import shaping_env
+from tuner.engine.environment import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
 from tuner.preflight import PromptLengths, check_draft, check_inputs, check_target

@@ -99,7 +99,7 @@ def fingerprint(
 ) -> dict[str, Json]:
     """Return what must be equal for finished measurements to count in a later sweep.
 
-    env: see tuner.engine.process.shaping_env.
+    env: see tuner.engine.environment.shaping_env.
     The list of K and the limits are left out on purpose: a sweep that adds a K goes on where the last one ended.
     So is the device: every figure is compared with a baseline of its own device.
     """

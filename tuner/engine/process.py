@@ -10,7 +10,6 @@ import contextlib
 import json
 import os
 import random
-import re
 import selectors
 import signal
 import socket
@@ -22,6 +21,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.engine import logscan, readiness
+from tuner.engine.environment import engine_env, recorded_env, redacted_command
 from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
 from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
@@ -32,31 +32,6 @@ KILL_MARGIN_S = 20.0
 """How long after the grace a killed process may need to disappear (unmapping memory) before it counts as stuck."""
 PORTS = range(20_000, 32_000)
 """Below Linux' ephemeral ports (32768 on), above those that Ray gives its workers (10002-19999)."""
-REDACTED = "***"
-
-_FIXED_ENV = {
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_OFFLINE": "1",
-    "PYTHONSAFEPATH": "1",  # A directory named vllm where the tuner was started must not be imported as the engine.
-    "PYTHONUNBUFFERED": "1",  # Progress is read from the log.
-    "VLLM_NO_USAGE_STATS": "1",
-}
-# VLLM_PORT is the base of an internal port scan, and Kubernetes sets it (and its kin) for a service named vllm.
-# PROMETHEUS_MULTIPROC_DIR mixes counters of several engines. Ray sets OMP_NUM_THREADS to the CPUs of an actor, often 1,
-# and its own variables make an engine join the cluster; whoever wants these says so in the space's `env`.
-_DROPPED_ENV = re.compile(
-    r"VLLM_PORT(_.*)?|VLLM_SERVICE_.*|VLLM_API_KEY|VLLM_HOST_IP|PROMETHEUS_MULTIPROC_DIR|OMP_NUM_THREADS|RAY_.*|"
-    r"PYTHONHOME|__PYVENV_LAUNCHER__|MASTER_ADDR|MASTER_PORT|RANK|LOCAL_RANK|WORLD_SIZE"
-)
-_RECORDED_ENV = re.compile(r"(VLLM|CUDA|NCCL|OMP|KMP|TORCH|PYTORCH|TORCHINDUCTOR|TRITON)_.*|LD_PRELOAD|HF_HUB_OFFLINE")
-# Set by us, or they say where things are and what is written down, which no figure depends on.
-_NOT_SHAPING = re.compile(
-    r"CUDA_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_SOCKET_IFNAME|(VLLM|NCCL|TORCH)_(LOGGING|LOG|DEBUG)(_.*)?|TORCH_LOGS.*|"
-    r"VLLM_(CONFIGURE_LOGGING|DO_NOT_TRACK|USAGE_SOURCE|CONFIG_ROOT|ASSETS_CACHE.*|RPC_BASE_PATH)|CUDA_MPS_.*_DIRECTORY|"
-    r"(CUDA|TORCH|TRITON|NCCL)_(HOME|PATH|VERSION)|.*_CACHE_(ROOT|DIR|PATH|MAXSIZE)"
-)
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET_FLAG = re.compile(r"--(api-key|hf-token)(=.*)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -90,44 +65,6 @@ def free_port() -> int:
             listener.bind(("127.0.0.1", port))
             return port
     raise EngineCrashed(f"No TCP port of {PORTS.start}-{PORTS.stop - 1} is free.", "`ss -ltnp` shows who listens.")
-
-
-def engine_env(inherited: Mapping[str, str], own: Mapping[str, str], api_key: str) -> dict[str, str]:
-    """Return the engine's whole environment: what we inherited, cleaned, then our fixed variables, then `own`."""
-    kept = {name: value for name, value in inherited.items() if not _DROPPED_ENV.fullmatch(name)}
-    return {**kept, **_FIXED_ENV, **own, "VLLM_API_KEY": api_key}
-
-
-def recorded_env(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that shape the engine: `own` and those that vLLM and its libraries read; no secrets."""
-    names = sorted(name for name in env if name in own or _RECORDED_ENV.fullmatch(name))
-    return {name: env[name] for name in names if not _SECRET_NAME.search(name)}
-
-
-def shaping_env(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that an engine's figures may depend on: `own`, and what it inherits of such.
-
-    Devices, caches, paths and log settings are left out, and so is what is the same for every engine.
-    """
-    env = recorded_env(engine_env(inherited, own, ""), {})
-    shaping = {name: env[name] for name in env if name not in _FIXED_ENV and not _NOT_SHAPING.fullmatch(name)}
-    return {**shaping, **own}
-
-
-def redacted_command(command: tuple[str, ...], api_key: str) -> tuple[str, ...]:
-    """Return the command with keys and tokens replaced."""
-    shown: list[str] = []
-    hide_next = False
-    for word in command:
-        flag = _SECRET_FLAG.fullmatch(word)
-        if hide_next:
-            shown.append(REDACTED)
-        elif flag and flag[2]:
-            shown.append(f"--{flag[1]}={REDACTED}")
-        else:
-            shown.append(word.replace(api_key, REDACTED) if api_key else word)
-        hide_next = bool(flag and not flag[2]) and not hide_next
-    return tuple(shown)
 
 
 class Supervised:
