@@ -233,3 +233,21 @@ def test_accepting_by_chance_is_never_recommended_however_fast(workshop: Path) -
     Path("space.yaml").write_text(text)
     answer = sweep(prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))).report.findings.answers[0]
     assert answer.best.draft_name != "good"
+
+
+def test_two_workers_share_the_candidates_and_each_has_its_own_baselines(workshop: Path) -> None:
+    view = View()
+    result = run_sweep(prepared(), SweepOptions(Path("run"), pool="local", max_workers=2), view)
+    devices: dict[str, list[Role]] = {}
+    for record in view.done:
+        devices.setdefault(record.worker.device_key, []).append(record.role)
+    assert len(devices) == 2
+    for roles in devices.values():
+        assert roles[0] is Role.BASELINE and roles.count(Role.BASELINE) == 1
+        assert Role.CANDIDATE not in roles or roles[-1] is Role.BASELINE_AGAIN
+    assert sorted(r.candidate.label for r in view.done if r.role is Role.CANDIDATE) == [
+        "good K=1",
+        "good K=3",
+        "weak K=2",
+    ]
+    assert result.report.findings.answers[0].best.draft_name == "good"
