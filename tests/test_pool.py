@@ -25,7 +25,7 @@ from tuner.errors import EngineCrashed, PoolError
 from tuner.pool import Job, Pool, open_pool
 from tuner.pool.cluster import connected
 from tuner.pool.cores import parse_cpu_list, partition
-from tuner.pool.host import Gpu, HostFacts
+from tuner.pool.host import Gpu, HostFacts, look_around
 from tuner.pool.plan import Node, check_hosts, places, worker_facts
 from tuner.records import WorkerFacts
 
@@ -376,3 +376,16 @@ def test_a_cluster_of_our_own_listens_on_loopback_alone(four_gpus: None) -> None
 
 def test_sigterm_stays_ours(four_gpus: None) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize("variable", ["HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"])
+def test_a_hub_id_has_to_be_in_the_hosts_own_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path))
+    below = {"HF_HOME": "hub", "XDG_CACHE_HOME": "huggingface/hub"}.get(variable, "")
+    (tmp_path / below / "models--org--here" / "snapshots" / "abc").mkdir(parents=True)
+    (tmp_path / below / "models--org--begun" / "snapshots").mkdir(parents=True)
+    assert look_around((), ("org/here", "org/begun", "org/absent")).missing == ("org/begun", "org/absent")

@@ -45,7 +45,7 @@ class Prepared:
 
     target: as the user wrote it.  candidates: those that this engine can run, baselines first.
     gpus_per_worker: how many GPUs one engine occupies, 0 for none.  required_paths: what every worker's machine must
-    have: the engine's Python and the models that are directories.  notes: what was found and handled.
+    have: the engine's Python and the models, as directories or hub ids.  notes: what was found and handled.
     """
 
     space: SearchSpace
@@ -156,8 +156,8 @@ def _target_directory(space: SearchSpace, target: str, engine: Engine, *, downlo
 def _required_paths(space: SearchSpace, target: str, engine: Engine) -> tuple[str, ...]:
     if engine.kind == "sim":
         return ()
-    models = [target, *(draft.model for draft in space.drafts if draft.model is not None)]
-    return (engine.python, *(path for model in models if Path(path := resolve_model(model)).is_absolute()))
+    drafts = [draft.model for draft in space.drafts if draft.model is not None and draft.method != "custom_class"]
+    return (engine.python, *(resolve_model(model) for model in (target, *drafts)))
 
 
 def _manifest(

@@ -43,15 +43,33 @@ class HostFacts:
 
 
 def look_around(gpu_ids: Sequence[str], required_paths: Sequence[str] = ()) -> HostFacts:
-    """Return what this host has.  required_paths: absolute paths that have to exist on it."""
+    """Return what this host has.  required_paths: absolute paths, and hub ids, that have to be on it."""
     return HostFacts(
         host=socket.gethostname(),
         cpu=_cpu_model(),
         cores=_cores(),
         gpus=describe_gpus(gpu_ids),
         tuner_version=tuner_version(),
-        missing=tuple(path for path in required_paths if not Path(path).exists()),
+        missing=tuple(required for required in required_paths if not _is_here(required)),
     )
+
+
+def _is_here(required: str) -> bool:
+    """Whether a path exists, or a hub id is in this host's hub cache: engines are started without the network."""
+    if Path(required).is_absolute():
+        return Path(required).exists()
+    snapshots = _hub_cache() / f"models--{required.replace('/', '--')}" / "snapshots"
+    return snapshots.is_dir() and any(snapshots.iterdir())
+
+
+def _hub_cache() -> Path:
+    """Return where huggingface_hub keeps models here, by the variables that it reads."""
+    env = os.environ
+    named = env.get("HF_HUB_CACHE") or env.get("HUGGINGFACE_HUB_CACHE")
+    if named:
+        return Path(named).expanduser()
+    home = env.get("HF_HOME") or f"{env.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
+    return Path(home).expanduser() / "hub"
 
 
 def describe_gpus(gpu_ids: Sequence[str]) -> tuple[Gpu, ...]:
