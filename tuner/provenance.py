@@ -16,6 +16,7 @@ from typing import BinaryIO
 
 import psutil
 
+from tuner.hardware import cpu_model
 from tuner.records import EvalSet, Json, LoadPoint, Protocol, short_hash
 
 _WEIGHT_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
@@ -121,16 +122,7 @@ def machine() -> dict[str, Json]:
         "host": socket.gethostname(),
         "os": platform.platform(),
         "python": platform.python_version(),
-        "cpu": _cpu_model(),
+        "cpu": cpu_model(),
         "cpu_count": os.cpu_count(),
         "memory_bytes": psutil.virtual_memory().total,
     }
-
-
-def _cpu_model() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.is_file():
-        for line in cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()

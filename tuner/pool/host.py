@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import platform
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from tuner.hardware import cpu_model
 from tuner.pool.cores import parse_cpu_list
 from tuner.version import tuner_version
 
@@ -46,7 +46,7 @@ def look_around(gpu_ids: Sequence[str], required_paths: Sequence[str] = ()) -> H
     """Return what this host has.  required_paths: absolute paths, and hub ids, that have to be on it."""
     return HostFacts(
         host=socket.gethostname(),
-        cpu=_cpu_model(),
+        cpu=cpu_model(),
         cores=_cores(),
         gpus=describe_gpus(gpu_ids),
         tuner_version=tuner_version(),
@@ -136,10 +136,3 @@ def _cores() -> tuple[tuple[int, ...], ...]:
 
 def _all_cpus() -> set[int]:
     return os.sched_getaffinity(0)
-
-
-def _cpu_model() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    lines = cpuinfo.read_text(encoding="utf-8", errors="replace").splitlines() if cpuinfo.exists() else []
-    models = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(models, platform.processor() or platform.machine())
