@@ -22,7 +22,7 @@ drafts:
   - {{name: weak, method: draft_model, model: weak, k: [2]}}
 load_points:
   - {{eval_set: prompts.jsonl, temperature: 0, concurrency: {concurrency}, max_tokens: 24}}
-protocol: {{repeats: {repeats}, warmup_requests: 1}}
+protocol: {{repeats: {repeats}, lives: 1, warmup_requests: 1}}
 {more}
 """
 PROMPTS = "".join(f'{{"id": "p{i}", "category": "c{i % 2}", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(6))

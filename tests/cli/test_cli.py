@@ -15,7 +15,7 @@ SPACE = """
 target: simulated
 drafts: [{name: good, method: draft_model, model: good, k: [2]}]
 load_points: [{eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 8}]
-protocol: {repeats: 1, warmup_requests: 0, reduced: "A test."}
+protocol: {repeats: 1, lives: 1, warmup_requests: 0, reduced: "A test."}
 """
 PROMPTS = '{"id": "a", "category": "c", "prompt": "one two"}\n{"id": "b", "category": "c", "prompt": "three four"}\n'
 

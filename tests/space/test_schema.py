@@ -45,7 +45,7 @@ def test_the_least_file_gets_the_defaults(load: Load) -> None:
     assert space.target == "models/target"
     assert space.drafts == (DraftSpec("ngram", "ngram", None, {}, (1, 3)),)
     assert space.load_points == (LoadPoint("chat"),)
-    assert space.protocol == Protocol()
+    assert space.protocol == Protocol(max_repeats=6, lives=3, max_lives=12, losslessness=True)
     assert (space.engine_args, space.choices, space.env) == ({}, {}, {})
     assert space.objective.inflection_threshold == 0.01
     assert space.limits.max_engine_starts is None
@@ -69,7 +69,7 @@ load_points:
   - {eval_set: chat, temperature: [0, 0.7], concurrency: [8, 1], max_tokens: 64, top_p: 0.9, top_k: 20, seed: 7,
      ignore_eos: true, num_prompts: 12, weight: 2}
   - eval_set: [code, maths]
-protocol: {repeats: 5, warmup_requests: 0, start_timeout_s: 60}
+protocol: {repeats: 5, lives: {min: 4, max: 9}, warmup_requests: 0, start_timeout_s: 60}
 objective: {inflection_threshold: 0.02}
 limits: {max_trials: 9, max_minutes: 12.5, max_engine_starts: 20}
 """
@@ -87,7 +87,9 @@ limits: {max_trials: 9, max_minutes: 12.5, max_engine_starts: 20}
     chat = [(point.sampling.temperature, point.concurrency) for point in space.load_points[:4]]
     assert chat == [(0.0, 8), (0.0, 1), (0.7, 8), (0.7, 1)]
     assert [point.eval_set for point in space.load_points[4:]] == ["code", "maths"]
-    assert space.protocol == Protocol(repeats=5, warmup_requests=0, start_timeout_s=60.0)
+    assert space.protocol == Protocol(
+        repeats=5, max_repeats=5, lives=4, max_lives=9, losslessness=True, warmup_requests=0, start_timeout_s=60.0
+    )
     assert (space.limits.max_trials, space.limits.max_minutes, space.limits.max_engine_starts) == (9, 12.5, 20)
     assert space.objective.inflection_threshold == 0.02
     assert space.description == "all of it"
@@ -181,6 +183,10 @@ def test_a_protocol_that_proves_less_says_so(load: Load, protocol: str, words: s
         ("env: {A: 1.5}", "env.A must be text", "Change"),
         ("env: {A B: x}", "no name of an environment variable", "demo.yaml"),
         ("env: {CUDA_VISIBLE_DEVICES: 0}", "set by the tuner", "demo.yaml"),
+        ("protocol: {lives: 2}", "protocol.lives must be 3 or more; 1 leaves", "Change"),
+        ("protocol: {lives: {min: 4, max: 3}}", "protocol.lives min 4 is above max 3", "Change"),
+        ("protocol: {lives: {min: 4}}", "protocol.lives must be a number, or {min: 3, max: 6}", "Change"),
+        ("protocol: {repeats: true}", "protocol.repeats must be a whole number, not True", "Change"),
         ("protocol: {repeats: 0}", "protocol.repeats must be greater than or equal to 1, not 0", "Change"),
         ("protocol: {baseline_again: no}", "must be true or false, not 'no'", "Change"),
         ("protocol: [1]", "protocol must be a mapping", "Change"),

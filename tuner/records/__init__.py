@@ -25,8 +25,11 @@ from tuner.records.candidate import (
     short_hash,
     slug,
 )
+from tuner.records.device import DeviceLoad
 from tuner.records.measurement import (
+    DISTRIBUTION_REPEAT,
     RECORD_VERSION,
+    REFERENCE_REPEAT,
     Counters,
     EngineFacts,
     Failure,
@@ -40,15 +43,22 @@ from tuner.records.measurement import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
 
 __all__ = [
     "ARTIFACT_VERSION",
+    "DISTRIBUTION_REPEAT",
     "RECORD_VERSION",
+    "REFERENCE_REPEAT",
     "Answer",
+    "Bar",
+    "BarKind",
     "Candidate",
     "Counters",
     "CurvePoint",
+    "DeviceLoad",
+    "Divergence",
     "EngineFacts",
     "EvalSet",
     "Failure",
@@ -61,6 +71,7 @@ __all__ = [
     "LoadFigures",
     "LoadMeasurement",
     "LoadPoint",
+    "Losslessness",
     "PhaseTimes",
     "Prompt",
     "Protocol",
@@ -68,6 +79,7 @@ __all__ = [
     "RequestSample",
     "Role",
     "RunManifest",
+    "SameOutput",
     "Sampling",
     "Speculation",
     "Trial",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
+from tuner.records.quality import Losslessness
 
 ARTIFACT_VERSION = 1
 
@@ -34,6 +35,9 @@ class LoadFigures:
     """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it).
 
     tpot_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate, what every interval rests on.
+    categories: speedup_tpot of each category of prompts.  rounds: of a finalist measured in fresh lives: per round the
+    speedups by prompt over the baseline's life of the same round.
+    conditional_by_position: A_i / A_(i-1).  sameness: outputs against the baseline's, None for a baseline.
     repeat_variance, repeat_df: variance of the trial's mean log TPOT that comes from whole repeats being faster or
     slower, and its degrees of freedom (0: a single repeat, not known).  baseline_repeat_*: the same of its baseline.
     """
@@ -41,6 +45,10 @@ class LoadFigures:
     load_point: LoadPoint
     figures: Mapping[str, Figure]
     acceptance_by_position: tuple[Figure, ...] = ()
+    conditional_by_position: tuple[Figure, ...] = ()
+    categories: Mapping[str, Figure] = field(default_factory=dict)
+    sameness: Losslessness | None = None
+    rounds: tuple[Mapping[str, float], ...] = ()
     tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
     speedup_by_prompt: Mapping[str, float] = field(default_factory=dict)
     repeat_variance: float = 0.0
@@ -51,12 +59,16 @@ class LoadFigures:
 
 @dataclass(frozen=True)
 class TrialFigures:
-    """A trial's figures at every load point, in the space's order."""
+    """A trial's figures at every load point, in the space's order.
+
+    lives: engine lives that they rest on; with more than one they are figures of all of those together.
+    """
 
     number: int
     candidate: Candidate
     device_key: str
     loads: tuple[LoadFigures, ...]
+    lives: int = 1
 
 
 @dataclass(frozen=True)

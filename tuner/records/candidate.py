@@ -167,13 +167,32 @@ class EvalSet:
 class Protocol:
     """How each candidate is measured; the same for both arms.
 
-    repeats: measured passes over the prompts at a load point.  warmup_requests: discarded requests before a load
-    point, None for max(concurrency, 2).  reduced: why this protocol proves less than the default ("" if it does not).
+    repeats: measured passes over the prompts at a load point; max_repeats: as many where they differ much.
+    lives: engine lives in which finalists and baseline are measured again after selection, 1 for none at all;
+    max_lives: as many where lives differ much.  resolve: the smallest effect worth knowing, as a fraction; repeats and
+    lives are added, within their limits, until one of that size could be seen.
+    warmup_requests: discarded requests before a load point, None for max(concurrency, 2).
+    baseline_again: measure the baseline after the last candidate too; baseline_every: and after so many candidates.
+    losslessness: fetch the baseline's top-2 probabilities at temperature 0.  distribution_samples: answers per prompt
+    for the test of sampled outputs, 0 for no test.  same_runner: measure the baseline with what speculation drags along
+    too.  drafts_alone: serve each draft model alone too.
+    reduced: why this protocol proves less than the default ("" if it does not).
+
+    The defaults here are the plainest measurement; those of a search-space file are in its schema.
     """
 
     repeats: int = 3
+    max_repeats: int = 3
+    lives: int = 1
+    max_lives: int = 1
+    resolve: float = 0.03
     warmup_requests: int | None = None
     baseline_again: bool = True
+    baseline_every: int = 8
+    losslessness: bool = False
+    distribution_samples: int = 0
+    same_runner: bool = False
+    drafts_alone: bool = False
     start_timeout_s: float = 1200.0
     stall_timeout_s: float = 300.0
     request_timeout_s: float = 600.0

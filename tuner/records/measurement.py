@@ -7,8 +7,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
+from tuner.records.device import DeviceLoad
 
 RECORD_VERSION = 1
+
+REFERENCE_REPEAT = -2
+"""Repeat number of the requests that fetch a baseline's own top-2 probabilities: not timed."""
+DISTRIBUTION_REPEAT = -3
+"""Repeat number of the requests that sample one prompt many times, to compare distributions: not timed."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +23,8 @@ class RequestSample:
 
     completion_tokens comes from the server's `usage`, never from counting chunks: one chunk may hold several tokens.
     token_ids: of the whole answer; chunk_tokens: how many of them came in each chunk, in order; chunk_times_s: when.
+    top2_gaps: per output token, log probability of the most probable token minus that of the second, in nats (only in
+    REFERENCE_REPEAT).  correct: whether the prompt's reference answer is in the text, None where it has none.
     error: None, or the class and text of what went wrong; a failed request has no valid timing.
     """
 
@@ -36,6 +44,8 @@ class RequestSample:
     chunk_tokens: tuple[int, ...] = ()
     chunk_times_s: tuple[float, ...] = ()
     error: str | None = None
+    top2_gaps: tuple[float, ...] = ()
+    correct: bool | None = None
 
     @property
     def ok(self) -> bool:
@@ -81,7 +91,12 @@ class Counters:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One measured pass at a load point.  problems: identities that did not hold, foreign traffic (empty if clean)."""
+    """One measured pass at a load point.
+
+    problems: identities that did not hold, foreign traffic (empty if clean): such a repeat is invalid.
+    disturbances: what made the device other than it usually is (throttling, another load): the repeat is left out where
+    enough undisturbed ones remain.  device: what the device did meanwhile, None where nothing could be read.
+    """
 
     index: int
     wall_s: float
@@ -89,6 +104,8 @@ class Repeat:
     requests: int
     failed: int
     problems: tuple[str, ...] = ()
+    disturbances: tuple[str, ...] = ()
+    device: DeviceLoad | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +118,18 @@ class LoadMeasurement:
 
 
 class Role(StrEnum):
-    """Why a trial was run."""
+    """Why a trial was run.
+
+    FINAL: a fresh life of a finalist or of its baseline, after selection.  SAME_RUNNER: the baseline with what
+    speculation drags along.  DRAFT_ALONE: a draft served as a target of its own.
+    """
 
     BASELINE = "baseline"
     CANDIDATE = "candidate"
     BASELINE_AGAIN = "baseline_again"
+    FINAL = "final"
+    SAME_RUNNER = "same_runner"
+    DRAFT_ALONE = "draft_alone"
 
 
 class FailureKind(StrEnum):
@@ -177,6 +201,9 @@ class TrialRecord:
     """One engine life and what was measured in it; `record.json` in the run directory.
 
     number: position in the run.  started_at: UTC, ISO 8601.  A record has either loads or a failure.
+    round: of a FINAL: lives of one round ran one directly after another on one device, and are compared with each
+    other.
+    served: the model that ran where it was not the target (DRAFT_ALONE), as the user wrote it.
     """
 
     number: int
@@ -189,6 +216,8 @@ class TrialRecord:
     loads: tuple[LoadMeasurement, ...] = ()
     failure: Failure | None = None
     version: int = RECORD_VERSION
+    round: int | None = None
+    served: str = ""
 
     @property
     def ok(self) -> bool:

@@ -59,6 +59,27 @@ def _check_k(k: object, what: str = "") -> int:
     return k
 
 
+def _between(value: object) -> object:
+    """Turn 3 (exactly) or {min: 3, max: 6} into (least, most)."""
+    if isinstance(value, dict) and set(value) != {"min", "max"}:
+        raise _wrong(f"must be a number, or {{min: 3, max: 6}}, not {value}")
+    low, high = (value["min"], value["max"]) if isinstance(value, dict) else (value, value)
+    for number in (low, high):
+        if isinstance(number, bool) or not isinstance(number, int):
+            raise _wrong(f"must be a whole number, not {number!r}")
+        if number < 1:
+            raise _wrong(f"must be greater than or equal to 1, not {number}")
+    if low > high:
+        raise _wrong(f"min {low} is above max {high}")
+    return low, high
+
+
+def _enough_lives(value: tuple[int, int]) -> tuple[int, int]:
+    if value != (1, 1) and value[0] < 3:
+        raise _wrong("must be 3 or more; 1 leaves the finalists' fresh lives out, and the answer is of one life alone")
+    return value
+
+
 def _filled(value: object) -> object:
     """A section whose entries are all commented out is null to YAML, and means that nothing is set."""
     return {} if value is None else value
@@ -105,6 +126,8 @@ Ks = Annotated[list[int], BeforeValidator(_ks)]
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 EnvText = Annotated[str, BeforeValidator(_env_value)]
 Count = Annotated[int, Field(ge=1)]
+Between = Annotated[tuple[int, int], BeforeValidator(_between)]
+Lives = Annotated[Between, AfterValidator(_enough_lives)]
 Seconds = Annotated[float, Field(gt=0)]
 Temperatures = Annotated[list[Annotated[float, Field(ge=0, le=10)]], BeforeValidator(_listed), AfterValidator(_several)]
 Counts = Annotated[list[Count], BeforeValidator(_listed), AfterValidator(_several)]
@@ -145,9 +168,16 @@ class LoadPart(_Part):
 class ProtocolPart(_Part):
     """`protocol`."""
 
-    repeats: Count = 3
+    repeats: Between = (3, 6)
+    lives: Lives = (3, 12)
+    resolve: Annotated[float, Field(gt=0, lt=1)] = 0.03
     warmup_requests: Annotated[int, Field(ge=0)] | None = None
     baseline_again: bool = True
+    baseline_every: Count = 8
+    losslessness: bool = True
+    distribution_samples: Annotated[int, Field(ge=0)] = 0
+    same_runner: bool = False
+    drafts_alone: bool = False
     start_timeout_s: Seconds = 1200.0
     stall_timeout_s: Seconds = 300.0
     request_timeout_s: Seconds = 600.0

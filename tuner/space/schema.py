@@ -132,10 +132,19 @@ def _expanded(part: LoadPart, eval_sets: Sequence[str]) -> list[LoadPoint]:
 
 def _protocol(part: ProtocolPart) -> Protocol:
     """Return the protocol; one that proves less than the default says so even if the file does not."""
+    least = {name: getattr(ProtocolPart(), name)[0] for name in ("repeats", "lives")}
     less = []
-    if part.repeats < Protocol.repeats:
-        less.append(f"{part.repeats} instead of {Protocol.repeats} repeats")
+    if part.repeats[0] < least["repeats"]:
+        less.append(f"{part.repeats[0]} instead of {least['repeats']} repeats")
+    if part.lives[0] < least["lives"]:
+        less.append(f"{part.lives[0]} instead of {least['lives']} fresh engine lives of the finalists")
     if not part.baseline_again:
         less.append("the baseline is not measured again at the end, so drift is unknown")
-    reduced = part.reduced.strip() or (f"{'; '.join(less)}." if less else "")
-    return Protocol(**{**part.model_dump(), "reduced": reduced})
+    fields = part.model_dump() | {
+        "repeats": part.repeats[0],
+        "max_repeats": part.repeats[1],
+        "lives": part.lives[0],
+        "max_lives": part.lives[1],
+        "reduced": part.reduced.strip() or (f"{'; '.join(less)}." if less else ""),
+    }
+    return Protocol(**fields)

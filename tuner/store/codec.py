@@ -146,5 +146,7 @@ def _schema() -> pa.Schema:
         "chunk_tokens": pa.list_(whole),
         "chunk_times_s": pa.list_(real),
         "error": text,
+        "top2_gaps": pa.list_(real),
+        "correct": pa.bool_(),
     }
     return pa.schema([(field.name, types[field.name]) for field in fields(RequestSample)])

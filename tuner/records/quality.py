@@ -1,0 +1,73 @@
+"""Whether the answers are the target's own, and why a trial may not win."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class BarKind(StrEnum):
+    """Why a trial may not win, whatever its speed."""
+
+    NO_BASELINE = "no_baseline"
+    INCOMPLETE = "incomplete"
+    INVALID_REPEAT = "invalid_repeat"
+    MORE_FAILURES = "more_failures"
+    PREEMPTED = "preempted"
+    CONTEXT_DIFFERS = "context_differs"
+    UNDEPLOYABLE = "undeployable"
+    OUTPUT_DIFFERS = "output_differs"
+    DEGENERATE_TEXT = "degenerate_text"
+    LENGTH_DIFFERS = "length_differs"
+    ANSWERS_WRONG = "answers_wrong"
+    ACCEPTANCE_IMPLAUSIBLE = "acceptance_implausible"
+    SPECULATION_INACTIVE = "speculation_inactive"
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One reason why a trial may not win.  text: for a person, with the evidence."""
+
+    kind: BarKind
+    text: str
+
+
+class SameOutput(StrEnum):
+    """Whether speculation changed the output. NOT_COMPARED: sampled, or there was nothing to compare with."""
+
+    IDENTICAL = "identical"
+    NEAR_TIES = "near_ties"
+    DIFFERS = "differs"
+    NOT_COMPARED = "not_compared"
+
+
+@dataclass(frozen=True)
+class Divergence:
+    """Where one answer first differs from the baseline's.
+
+    position: index of the first differing output token.  gap: the baseline's own log probability of its first choice
+    minus that of its second there, nats; None where it is not known.
+    """
+
+    prompt_id: str
+    position: int
+    gap: float | None
+
+
+@dataclass(frozen=True)
+class Losslessness:
+    """A trial's outputs against its baseline's at one load point.
+
+    equal, compared: answers with the same token ids, of how many.  self_equal, self_compared: the same among the
+    baseline's own repeats and lives (A/A).  p_value: of the test on sampled first tokens, where it was made.
+    note: the evidence in words.
+    """
+
+    verdict: SameOutput
+    equal: int
+    compared: int
+    self_equal: int
+    self_compared: int
+    divergences: tuple[Divergence, ...] = ()
+    p_value: float | None = None
+    note: str = ""
