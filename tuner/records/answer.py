@@ -35,7 +35,7 @@ class LoadFigures:
     """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it).
 
     tpot_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate, what every interval rests on.
-    categories: speedup_tpot of each category of prompts.  rounds: of a finalist measured in fresh lives: per round the
+    categories: speedup_tpot of each category of prompts.  rounds: of a finalist measured in fresh lives: by round the
     speedups by prompt over the baseline's life of the same round.
     conditional_by_position: A_i / A_(i-1).  sameness: outputs against the baseline's, None for a baseline.
     repeat_variance, repeat_df: variance of the trial's mean log TPOT that comes from whole repeats being faster or
@@ -48,7 +48,7 @@ class LoadFigures:
     conditional_by_position: tuple[Figure, ...] = ()
     categories: Mapping[str, Figure] = field(default_factory=dict)
     sameness: Losslessness | None = None
-    rounds: tuple[Mapping[str, float], ...] = ()
+    rounds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
     tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
     speedup_by_prompt: Mapping[str, float] = field(default_factory=dict)
     repeat_variance: float = 0.0
@@ -130,6 +130,11 @@ class Answer:
     speedup over the load points, for speculate_below over those up to `up_to`.  loads: figures of `best`, one per load
     point of this temperature.  why: the evidence in words.
 
+    lives: engine lives of `best` (or of the runner-up, where nothing is recommended) that the answer rests on; 1 says no
+    more than that one life.  similar_prompts: the objective with the prompts as a sample of prompts like them, where
+    `objective` speaks of this eval set.  screened: the objective as the sweep measured it before selection, in one life:
+    too high on average, since the best of many was taken.
+
     For speculate_below: up_to is the largest measured concurrency at which `best` pays, the limit to operate by; below
     is the lowest measured one at which it is clearly slower.  Between the two nothing is claimed.
     """
@@ -144,6 +149,9 @@ class Answer:
     below: int | None = None
     up_to: int | None = None
     runner_up: Candidate | None = None
+    lives: int = 1
+    similar_prompts: Figure | None = None
+    screened: Figure | None = None
 
 
 @dataclass(frozen=True)

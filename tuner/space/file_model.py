@@ -64,14 +64,18 @@ def _between(value: object) -> object:
     if isinstance(value, dict) and set(value) != {"min", "max"}:
         raise _wrong(f"must be a number, or {{min: 3, max: 6}}, not {value}")
     low, high = (value["min"], value["max"]) if isinstance(value, dict) else (value, value)
-    for number in (low, high):
-        if isinstance(number, bool) or not isinstance(number, int):
-            raise _wrong(f"must be a whole number, not {number!r}")
-        if number < 1:
-            raise _wrong(f"must be greater than or equal to 1, not {number}")
-    if low > high:
-        raise _wrong(f"min {low} is above max {high}")
-    return low, high
+    least, most = _whole(low), _whole(high)
+    if least > most:
+        raise _wrong(f"min {least} is above max {most}")
+    return least, most
+
+
+def _whole(number: object) -> int:
+    if isinstance(number, bool) or not isinstance(number, int):
+        raise _wrong(f"must be a whole number, not {number!r}")
+    if number < 1:
+        raise _wrong(f"must be greater than or equal to 1, not {number}")
+    return number
 
 
 def _enough_lives(value: tuple[int, int]) -> tuple[int, int]:
