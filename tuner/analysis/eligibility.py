@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.records import LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
+from tuner.records import Bar, BarKind, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
 GPU_MEMORY = "gpu_memory_utilization"
 
@@ -16,14 +16,19 @@ class Contender:
 
     figures: speedups over its own baseline.  ranked: speedups over the run's reference baseline, which makes trials
     with different engine arguments comparable (the same as `figures` where there is one set of arguments).
-    reasons: why it cannot win.  preempted: at any load point of the temperature in question.
+    bars: why it cannot win.  preempted: at any load point of the temperature in question.
     """
 
     figures: TrialFigures
     ranked: TrialFigures
-    reasons: tuple[str, ...] = ()
+    bars: tuple[Bar, ...] = ()
     preempted: bool = False
     kv_cache_tokens: int | None = None
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """The bars in words."""
+        return tuple(bar.text for bar in self.bars)
 
     @property
     def k(self) -> int:
@@ -42,38 +47,54 @@ class Contender:
         return float(value) if isinstance(value, int | float) else None
 
 
-def disqualifications(trial: Trial, baseline: Trial | None, load_points: Sequence[LoadPoint]) -> tuple[str, ...]:
+def disqualifications(trial: Trial, baseline: Trial | None, load_points: Sequence[LoadPoint]) -> tuple[Bar, ...]:
     """Return why `trial` cannot win at these load points (of one temperature), whatever its speed; empty if it can.
 
     More failed requests than its baseline, repeats whose counters contradict themselves or that saw other people's
-    traffic, load points that are missing, preemptions where the baseline had none, a shorter context than it.
+    traffic, load points that are missing, preemptions where the baseline had none, another context than it has.
     """
     if baseline is None:
-        return ("no baseline was measured on the same device with the same engine arguments",)
-    found = _measured(trial, load_points)
-    measured = {load.load_point.key for load in found}
-    reasons = [f"not measured at {load.label}" for load in load_points if load.key not in measured]
-    for load in found:
-        reasons += [f"{load.load_point.label}: {problem}" for r in load.repeats for problem in r.problems]
-    failed, tolerated = _failure_rate(found), _failure_rate(_measured(baseline, load_points))
+        text = "no baseline was measured on the same device with the same engine arguments"
+        return (Bar(BarKind.NO_BASELINE, text),)
+    bars = [*_unmeasured(trial, load_points), *_capacity(trial, baseline, load_points)]
+    return tuple(dict.fromkeys(bars))
+
+
+def _unmeasured(trial: Trial, load_points: Sequence[LoadPoint]) -> list[Bar]:
+    found = measured_loads(trial, load_points)
+    keys = {load.load_point.key for load in found}
+    missing = [f"not measured at {load.label}" for load in load_points if load.key not in keys]
+    broken = [f"{load.load_point.label}: {problem}" for load in found for r in load.repeats for problem in r.problems]
+    return [
+        *(Bar(BarKind.INCOMPLETE, text) for text in missing),
+        *(Bar(BarKind.INVALID_REPEAT, text) for text in broken),
+    ]
+
+
+def _capacity(trial: Trial, baseline: Trial, load_points: Sequence[LoadPoint]) -> list[Bar]:
+    bars = []
+    failed, tolerated = (_failure_rate(measured_loads(t, load_points)) for t in (trial, baseline))
     if failed > tolerated:
-        reasons.append(f"{failed:.1%} of its requests failed, {tolerated:.1%} of the baseline's")
+        text = f"{failed:.1%} of its requests failed, {tolerated:.1%} of the baseline's"
+        bars.append(Bar(BarKind.MORE_FAILURES, text))
     preempted = preemptions(trial, load_points)
     if preempted and not preemptions(baseline, load_points):
-        reasons.append(f"{preempted} preemptions where the baseline had none: it does not fit the memory")
+        text = f"{preempted} preemptions where the baseline had none: it does not fit the memory"
+        bars.append(Bar(BarKind.PREEMPTED, text))
     ours, theirs = (t.record.engine.max_model_len if t.record.engine else None for t in (trial, baseline))
-    if ours is not None and theirs is not None and ours < theirs:
-        reasons.append(f"its max_model_len is {ours}, the baseline's {theirs}")
-    return tuple(dict.fromkeys(reasons))
+    if ours is not None and theirs is not None and ours != theirs:
+        bars.append(Bar(BarKind.CONTEXT_DIFFERS, f"its max_model_len is {ours}, the baseline's {theirs}"))
+    return bars
 
 
 def preemptions(trial: Trial, load_points: Sequence[LoadPoint]) -> int:
     """Return the preemptions at these load points over all repeats, 0 where the engine does not count them."""
-    found = _measured(trial, load_points)
+    found = measured_loads(trial, load_points)
     return sum(repeat.counters.preemptions or 0 for load in found for repeat in load.repeats)
 
 
-def _measured(trial: Trial, load_points: Sequence[LoadPoint]) -> list[LoadMeasurement]:
+def measured_loads(trial: Trial, load_points: Sequence[LoadPoint]) -> list[LoadMeasurement]:
+    """Return what was measured at these load points, in the order it was measured."""
     keys = {load.key for load in load_points}
     return [load for load in trial.record.loads if load.load_point.key in keys]
 

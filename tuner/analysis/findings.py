@@ -12,7 +12,7 @@ from tuner.analysis.metrics import trial_figures
 from tuner.analysis.selection import answer
 from tuner.analysis.warnings import run_warnings
 from tuner.errors import NothingMeasured
-from tuner.records import Answer, Figure, Findings, LoadPoint, Role, Trial, TrialFigures
+from tuner.records import Answer, Bar, BarKind, Figure, Findings, LoadPoint, Role, Trial, TrialFigures
 
 Place = tuple[str, str]  # (device_key, args_key): what a candidate shares with its baseline
 
@@ -128,15 +128,15 @@ def _contender(
     """Return the trial as it competes at these load points (of one temperature)."""
     first, reference = _first_life(trial, baselines), _reference(trial, baselines)
     ranked = own = figures[trial.record.number]
-    reasons = disqualifications(trial, first, load_points)
+    bars = disqualifications(trial, first, load_points)
     if first is not None and reference is not None:
         ranked = against(own, figures[first.record.number], figures[reference.record.number])
     elif first is not None:
-        reasons = (*reasons, "no reference baseline on its device")
+        bars = (*bars, Bar(BarKind.NO_BASELINE, "no reference baseline on its device"))
     return Contender(
         figures=own,
         ranked=ranked,
-        reasons=reasons,
+        bars=bars,
         preempted=preemptions(trial, load_points) > 0,
         kv_cache_tokens=trial.record.engine.kv_cache_tokens if trial.record.engine else None,
     )
@@ -145,7 +145,9 @@ def _contender(
 def _barred(contender: Contender, undeployable: Mapping[str, str]) -> Contender:
     """Return the contender with the reason why it must never be deployed, if there is one."""
     reason = undeployable.get(contender.figures.candidate.key)
-    return contender if reason is None else replace(contender, reasons=(*contender.reasons, reason))
+    if reason is None:
+        return contender
+    return replace(contender, bars=(*contender.bars, Bar(BarKind.UNDEPLOYABLE, reason)))
 
 
 def _reference(trial: Trial, baselines: Mapping[Place, Lives]) -> Trial | None:
