@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.analysis.life import load_view
-from tuner.analysis.metrics import acceptance_by_position, counter_figures, percentile_figure, trial_figures
+from tuner.analysis.metrics import (
+    acceptance_by_position,
+    conditional_by_position,
+    counter_figures,
+    percentile_figure,
+    trial_figures,
+    worst_category,
+)
 from tuner.records import Counters, Figure, LoadPoint, Repeat, Sampling, Trial
 
 LOAD = LoadPoint("chat", 1, 33)
@@ -43,6 +50,10 @@ def test_counter_estimators_by_hand() -> None:
     assert figures["draft_coverage"].value == pytest.approx(100 / 120)
     assert figures["effective_tokens_per_step"].value == 2.5
     assert [f.value for f in acceptance_by_position([counts])] == [0.8, 0.6, 0.4, 0.2]
+    conditional = conditional_by_position([counts])
+    assert [f.value for f in conditional] == pytest.approx([0.8, 0.75, 2 / 3, 0.5])  # 80/100, 60/80, 40/60, 20/40
+    assert [(f.n, f.n_of) for f in conditional[:2]] == [(100, "drafts"), (80, "drafts accepted at position 1")]
+    assert {(f.unit, f.estimator) for f in conditional} == {("fraction", "A_i/A_(i-1)")}
     assert figures["acceptance_rate"].n == 400
     assert figures["acceptance_rate"].n_of == "draft tokens"
 
@@ -52,6 +63,16 @@ def test_counters_are_summed_before_dividing() -> None:
     many = repeat(drafts=90, draft_tokens=90, accepted_tokens=0, accepted_per_pos=(0,), decode_steps=90)
     assert counter_figures([few, many])["acceptance_rate"].value == 0.1
     assert [f.value for f in acceptance_by_position([few, many])] == [0.1]
+    assert [f.value for f in conditional_by_position([few, many])] == [0.1]
+
+
+def test_conditional_acceptance_ends_with_a_reason_where_nothing_got_that_far() -> None:
+    counts = repeat(drafts=10, draft_tokens=40, accepted_tokens=4, accepted_per_pos=(4, 0, 0, 0))
+    figures = conditional_by_position([counts])
+    assert [f.value for f in figures] == [0.4, 0.0, None, None]
+    assert [f.note for f in figures] == ["", "", *(f"nothing was accepted at position {i}" for i in (2, 3))]
+    idle = conditional_by_position([repeat(drafts=0, accepted_per_pos=(0, 0))])
+    assert [(f.value, f.note) for f in idle] == [(None, "no drafts")] * 2
 
 
 def test_no_drafts_is_undefined_with_a_reason() -> None:
@@ -66,6 +87,7 @@ def test_missing_counters_are_undefined_with_a_reason() -> None:
     figures = counter_figures([repeat()])
     assert "does not expose" in figures["acceptance_rate"].note
     assert acceptance_by_position([repeat()]) == ()
+    assert conditional_by_position([repeat()]) == ()
 
 
 @given(st.integers(1, 500), st.lists(st.floats(0, 1), min_size=1, max_size=8))
@@ -83,6 +105,15 @@ def test_positions_sum_to_the_mean_acceptance_length(drafts: int, shares: list[f
     assert 1 + sum(positions) == pytest.approx(figures["mean_acceptance_length"].value)
     assert sum(positions) / len(row) == pytest.approx(figures["acceptance_rate"].value)
     assert positions == sorted(positions, reverse=True)
+    so_far = 1.0
+    for position, conditional in zip(positions, conditional_by_position([counts]), strict=True):
+        if conditional.value is None:
+            assert position == 0.0
+            assert conditional.note
+        else:
+            assert 0.0 <= conditional.value <= 1.0
+            so_far *= conditional.value
+            assert so_far == pytest.approx(position)
 
 
 def test_latencies_by_hand(make_trial: Make) -> None:
@@ -275,3 +306,48 @@ def test_speedup_does_not_depend_on_the_unit(make_trial: Make, pairs: list[tuple
     assert speedup([(a * factor, b * factor) for a, b in pairs]).value == pytest.approx(plain.value, rel=1e-6)
     assert plain.value * (speedup([(b, a) for a, b in pairs]).value or 0) == pytest.approx(1.0, rel=1e-6)
     assert (plain.low or 9e9) <= plain.value <= (plain.high or 0)
+
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def test_each_category_has_its_own_speedup(make_trial: Make) -> None:
+    # Even prompts (0, 2) run at 2x and 8x: 4x, logs with s = ln(4)/sqrt(2), se = ln(4)/2, t(1) = 12.7062. Odd: 0.5x.
+    times = {0: 0.01, 1: 0.04, 2: 0.0025}
+    figures = trial_figures(
+        make_trial(1, k=2, tpot=lambda _load, i, _r: times[i], prompts=3), make_trial(tpot=0.02, prompts=3)
+    ).loads[0]
+    even, odd = figures.categories["even"], figures.categories["odd"]
+    assert list(figures.categories) == ["even", "odd"]
+    assert even.value == pytest.approx(4.0)
+    assert (even.n, even.n_of) == (2, "prompts")
+    assert even.high == pytest.approx(math.exp(math.log(4) + 12.7062 * math.log(4) / 2), rel=1e-4)
+    assert odd.value == pytest.approx(0.5)
+    assert (odd.n, odd.low, odd.high) == (1, None, None)
+    assert "one prompt gives no interval" in odd.note
+    assert even.estimator == figures.figures["speedup_tpot"].estimator
+    assert worst_category(figures) == ("odd", odd)
+
+
+def test_one_category_is_no_worst_one(make_trial: Make) -> None:
+    figures = trial_figures(make_trial(1, k=2, prompts=1), make_trial(prompts=1)).loads[0]
+    assert list(figures.categories) == ["even"]
+    assert worst_category(figures) is None
+    assert worst_category(trial_figures(make_trial(), None).loads[0]) is None
+
+
+def test_a_category_that_one_arm_lost_is_undefined_and_not_the_worst(make_trial: Make) -> None:
+    base, fast = make_trial(), make_trial(1, k=2)
+    kept = replace(fast, samples=tuple(s for s in fast.samples if s.category == "even"))
+    categories = trial_figures(kept, base).loads[0].categories
+    assert categories["odd"].value is None
+    assert categories["odd"].note == "no prompt worked in both arms"
+    assert worst_category(trial_figures(kept, base).loads[0]) is None
+
+
+def test_a_category_is_widened_by_its_own_drift(make_trial: Make) -> None:
+    """Only the even prompts became slower between the baseline's lives, by 10 %."""
+    later = make_trial(9, tpot=lambda _load, i, _r: 0.02 if i % 2 else 0.022)
+    categories = trial_figures(make_trial(1, k=2, tpot=0.01), make_trial(tpot=0.02), later).loads[0].categories
+    assert (categories["even"].high or 0) / (categories["even"].low or 1) == pytest.approx(1.1**3)
+    assert (categories["odd"].low, categories["odd"].high) == pytest.approx((2.0, 2.0))

@@ -3,8 +3,9 @@
 Definitions (vLLM's words). With D drafts, T draft tokens, A accepted, A_i accepted at position i, C completion
 tokens, R requests and S decode steps (all differences over the valid repeats):
 
-    acceptance_rate A/T    mean_acceptance_length 1 + A/D    acceptance at position i A_i/D
-    draft_coverage D/S     mean_proposed_length T/D          effective_tokens_per_step (C - R)/S
+    acceptance_rate A/T    mean_acceptance_length 1 + A/D    effective_tokens_per_step (C - R)/S
+    draft_coverage D/S     mean_proposed_length T/D
+    acceptance at position i: A_i/D, and conditional on the position before it: A_i/A_(i-1) with A_0 = D
 
 TPOT = (E2E - TTFT) / (completion tokens - 1). Per prompt the median over repeats, then the geometric mean over
 prompts, so that tpot_s of the baseline divided by tpot_s of the candidate is the speedup.
@@ -12,11 +13,18 @@ prompts, so that tpot_s of the baseline divided by tpot_s of the candidate is th
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 
 from tuner.analysis.life import LATENCIES, LoadView, load_view
-from tuner.analysis.paired import baseline_spread, comparison_figures, drift_figure, speedup_by_prompt
+from tuner.analysis.paired import (
+    baseline_spread,
+    category_speedups,
+    comparison_figures,
+    drift_figure,
+    speedup_by_prompt,
+)
 from tuner.analysis.statistics import Column, Spread, mean_estimate, median, percentile, ratio_figure, undefined
 from tuner.records import Counters, Figure, LoadFigures, Repeat, Trial, TrialFigures
 
@@ -44,20 +52,24 @@ def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = No
 
 
 def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> LoadFigures:
-    figures = {**latency_figures(view), **counter_figures(view.repeats), **_count_figures(view)}
+    figures = {**latency_figures(view), **one_life_counts(view)}
     figures["throughput_tok_s"] = throughput_figure(view)
     drift = drift_figure(lives if compare else [view, *lives])
     if drift is not None:
         figures["baseline_drift"] = drift
     speedups: dict[str, float] = {}
+    categories: dict[str, Figure] = {}
     own, base = view.repeat_spread(LATENCIES["tpot_s"]), Spread()
     if compare and lives:
         figures.update(comparison_figures(view, lives))
         speedups, base = speedup_by_prompt(view, lives), baseline_spread(lives)
+        categories = category_speedups(view, lives)
     return LoadFigures(
         load_point=view.measurement.load_point,
         figures=figures,
         acceptance_by_position=acceptance_by_position(view.repeats),
+        conditional_by_position=conditional_by_position(view.repeats),
+        categories=categories,
         tpot_by_prompt=view.tpot_by_prompt,
         speedup_by_prompt=speedups,
         repeat_variance=own.variance,
@@ -102,7 +114,13 @@ def throughput_figure(view: LoadView) -> Figure:
     return Figure(median(rates), "tok/s", name, len(rates), "repeats")
 
 
-def _count_figures(view: LoadView) -> dict[str, Figure]:
+def one_life_counts(view: LoadView) -> dict[str, Figure]:
+    """Return the figures that come from counting, without any clock: the engine's counters, requests, preemptions."""
+    return {**counter_figures(view.repeats), **count_figures(view)}
+
+
+def count_figures(view: LoadView) -> dict[str, Figure]:
+    """Return how many requests were sent, failed and were preempted, over all repeats."""
     repeats = view.measurement.repeats
     preemptions = [r.counters.preemptions for r in repeats if r.counters.preemptions is not None]
     unknown = "" if preemptions else "the engine does not count them"
@@ -151,11 +169,48 @@ def counter_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
 
 def acceptance_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
     """Return A_i/D for i = 1, 2, ...: unconditional, so that 1 + their sum is the mean acceptance length."""
+    drafts, *accepted = _reached(repeats) or (0,)
+    return tuple(_quotient(count, drafts, "fraction", "A_i/D", "drafts", "no drafts") for count in accepted)
+
+
+def conditional_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
+    """Return A_i/A_(i-1) for i = 1, 2, ... with A_0 = D: acceptance there, if everything before it was accepted.
+
+    Their running product is A_i/D. Undefined from where nothing was accepted at the position before.
+    """
+    reached = _reached(repeats) or (0,)
+    drafts = "no drafts"
+    return tuple(
+        _quotient(
+            count,
+            before,
+            "fraction",
+            "A_i/A_(i-1)",
+            "drafts" if i == 0 else f"drafts accepted at position {i}",
+            drafts if i == 0 or not reached[0] else f"nothing was accepted at position {i}",
+        )
+        for i, (before, count) in enumerate(itertools.pairwise(reached))
+    )
+
+
+def _reached(repeats: Sequence[Repeat]) -> tuple[int, ...] | None:
+    """Return (D, A_1, A_2, ...) over all repeats; None where the engine does not expose them."""
     drafts = _total(repeats, lambda c: c.drafts)
     rows = [repeat.counters.accepted_per_pos for repeat in repeats]
     if drafts is None or not rows or any(row is None for row in rows):
-        return ()
+        return None
     known = [row for row in rows if row is not None]
     width = max(len(row) for row in known)
-    totals = [sum(row[i] for row in known if i < len(row)) for i in range(width)]
-    return tuple(_quotient(total, drafts, "fraction", "A_i/D", "drafts", "no drafts") for total in totals)
+    return drafts, *(sum(row[i] for row in known if i < len(row)) for i in range(width))
+
+
+# --- categories -------------------------------------------------------------------------------------------------------
+
+
+def worst_category(load: LoadFigures) -> tuple[str, Figure] | None:
+    """Return the category of prompts with the lowest speedup; None where fewer than two have one."""
+    known = [(figure.value, name) for name, figure in load.categories.items() if figure.value is not None]
+    if len(known) < 2:
+        return None
+    name = min(known)[1]
+    return name, load.categories[name]

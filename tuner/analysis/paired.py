@@ -36,10 +36,27 @@ def comparison_figures(view: LoadView, lives: Sequence[LoadView]) -> dict[str, F
     equal = view.measurement.load_point.equal_lengths
     return {
         "speedup_tpot": _paired(view, lives, "tpot_s"),
-        "speedup_e2e": _paired(_equal_lengths(view, lives), lives, "e2e_s") if equal else _lengths_differ(),
+        "speedup_e2e": _paired(equal_lengths(view, lives), lives, "e2e_s") if equal else _lengths_differ(),
         "ttft_ratio": _inverse(_paired(view, lives, "ttft_s")),
         "throughput_ratio": _throughput_ratio(view, lives),
     }
+
+
+def category_speedups(view: LoadView, lives: Sequence[LoadView]) -> dict[str, Figure]:
+    """Return speedup_tpot over the prompts of each category alone, in the order of the prompts.
+
+    Repeats and drift are those of the category's prompts too. A category that did not work in one arm is undefined.
+    """
+    samples = [sample for arm in (view, *lives) for sample in arm.samples]
+    return {
+        category: _paired(of_category(view, category), [of_category(life, category) for life in lives], "tpot_s")
+        for category in dict.fromkeys(sample.category for sample in samples)
+    }
+
+
+def of_category(view: LoadView, category: str) -> LoadView:
+    """Return `view` with the requests of one category of prompts."""
+    return replace(view, samples=tuple(sample for sample in view.samples if sample.category == category))
 
 
 def speedup_by_prompt(view: LoadView, lives: Sequence[LoadView]) -> dict[str, float]:
@@ -96,6 +113,11 @@ def life_note(drift: float | None, repeated: bool = True) -> str:
     return f"within this engine life; the interval includes the baseline's drift of {exp(abs(drift)) - 1:.1%}{single}"
 
 
+def lives_note(lives: int) -> str:
+    """Say what an interval over several lives covers."""
+    return f"over {lives} engine lives" if lives > 1 else "within one engine life"
+
+
 def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
     base = mean_over_lives([life.by_prompt(LATENCIES[name]) for life in lives])
     own = view.by_prompt(LATENCIES[name])
@@ -115,7 +137,7 @@ def _lengths_differ() -> Figure:
     return undefined("x", PAIRED, "sampled answers differ in length between the arms")
 
 
-def _equal_lengths(view: LoadView, lives: Sequence[LoadView]) -> LoadView:
+def equal_lengths(view: LoadView, lives: Sequence[LoadView]) -> LoadView:
     """Return `view` without the prompts whose answers are not of one length in all arms."""
     own, *base = [v.by_prompt(lambda sample: sample.completion_tokens) for v in (view, *lives)]
     equal = {prompt for prompt, length in own.items() if all(life.get(prompt) == length for life in base)}
