@@ -39,7 +39,10 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Request:
-    """One request to send. index: its place in the repeat."""
+    """One request to send.
+
+    index: its place in the repeat.  top2: also ask for the two most probable tokens at each position.
+    """
 
     index: int
     prompt: Prompt
@@ -48,6 +51,7 @@ class Request:
     ignore_eos: bool
     cache_salt: str
     seed: int
+    top2: bool = False
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,15 @@ def request_body(served_name: str, request: Request) -> bytes:
         "return_token_ids": True,
         "stream": True,
         "stream_options": {"include_usage": True},
+        **(_asking_for_top2(request) if request.top2 else {}),
     }
     return json.dumps(body, default=dict, ensure_ascii=False).encode()
+
+
+def _asking_for_top2(request: Request) -> dict[str, object]:
+    # Tokens named by id: completions key the log probabilities by text, where two tokens of one text would collide.
+    asked = {"logprobs": 2} if request.prompt.messages is None else {"logprobs": True, "top_logprobs": 2}
+    return {**asked, "return_tokens_as_token_ids": True}
 
 
 def timed_out(sample: RequestSample) -> bool:
@@ -200,4 +211,5 @@ def _sample(request: Request, exchange: _Exchange, served_name: str, load_point:
         chunk_tokens=answer.chunk_tokens,
         chunk_times_s=answer.chunk_times_s,
         error=error,
+        top2_gaps=answer.top2_gaps,
     )

@@ -23,6 +23,8 @@ class StreamedAnswer:
     """What one stream said. Times are those of its fragments; error is None for a complete answer.
 
     chunk_tokens is empty when the server sends no token ids, else as long as chunk_times_s.
+    top2_gaps: per token, log probability of the most probable token minus that of the second, nats; empty unless the
+    server told both for every token.
     """
 
     model: str | None = None
@@ -35,7 +37,30 @@ class StreamedAnswer:
     token_ids: tuple[int, ...] = ()
     chunk_tokens: tuple[int, ...] = ()
     chunk_times_s: tuple[float, ...] = ()
+    top2_gaps: tuple[float, ...] = ()
     error: str | None = None
+
+
+class _Ranked(BaseModel):
+    logprob: float
+
+
+class _Position(BaseModel):
+    top_logprobs: tuple[_Ranked, ...] = ()
+
+
+class _LogProbs(BaseModel):
+    """Chat has a list of positions in `content`, completions a mapping from token to log probability for each."""
+
+    content: tuple[_Position, ...] | None = None
+    top_logprobs: tuple[dict[str, float] | None, ...] | None = None
+
+    @property
+    def by_position(self) -> list[list[float]]:
+        """The log probabilities told at each position."""
+        if self.content is not None:
+            return [[ranked.logprob for ranked in position.top_logprobs] for position in self.content]
+        return [list((position or {}).values()) for position in self.top_logprobs or ()]
 
 
 class _Delta(BaseModel):
@@ -49,6 +74,7 @@ class _Choice(BaseModel):
     text: str | None = None
     token_ids: tuple[int, ...] | None = None
     finish_reason: str | None = None
+    logprobs: _LogProbs | None = None
 
     @property
     def output(self) -> str:
@@ -145,8 +171,22 @@ def _answer(chunks: Sequence[tuple[float, _Chunk]], error: str | None) -> Stream
         token_ids=token_ids,
         chunk_tokens=tuple(len(choice.token_ids or ()) for _, choice in outputs) if token_ids else (),
         chunk_times_s=times,
+        top2_gaps=_top2_gaps([choice for _, choice in outputs]),
         error=error,
     )
+
+
+def _top2_gaps(choices: Sequence[_Choice]) -> tuple[float, ...]:
+    """Return the gap at each token; nothing if a token lacks one, for then no gap's position would be sure."""
+    gaps: list[float] = []
+    for choice in choices:
+        told = choice.logprobs.by_position if choice.logprobs else []
+        if len(told) != len(choice.token_ids or ()) or any(len(values) < 2 for values in told):
+            return ()
+        for values in told:
+            first, second = sorted(values, reverse=True)[:2]
+            gaps.append(first - second)
+    return tuple(gaps)
 
 
 def _is_output(choice: _Choice) -> bool:

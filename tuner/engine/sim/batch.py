@@ -86,6 +86,11 @@ class Batch:
 
         self._step_time_s: Callable[[int, int], float] = step_time_s
 
+    @property
+    def busy(self) -> bool:
+        """Whether any request is in it."""
+        return bool(self._running or self._prefilling or self._waiting)
+
     def submit(self, work: Work) -> None:
         """Take a request in; it delivers from the step loop."""
         work.arrived_s = asyncio.get_running_loop().time()

@@ -102,6 +102,22 @@ class Answers(_Part):
     spread: Spread = 0.5
 
 
+class NearTies(_Part):
+    """Positions of a greedy answer at which a second token is almost as probable, so that an answer may go either way.
+
+    rate: share of positions.  gap: log probability of the first token there minus that of the second, nats;
+    other_gap: the same everywhere else.  speculative_flips: chance that speculation takes the second token at one,
+    the same in every repeat.  crowded_flips: chance that any engine does, drawn anew for each request, while other
+    requests are in the batch.
+    """
+
+    rate: Share = 0.0
+    gap: Annotated[float, Field(ge=0.0)] = 0.05
+    other_gap: Annotated[float, Field(ge=0.0)] = 3.0
+    speculative_flips: Share = 0.0
+    crowded_flips: Share = 0.0
+
+
 class Bursts(_Part):
     """A neighbour that slows every step by `factor` for duration_s out of every period_s."""
 
@@ -167,6 +183,8 @@ FaultKind = Literal[
     "speculation_off",
     "lossy",
     "degenerate_text",
+    "shifted_samples",
+    "logprobs_refused",
     "wrong_model_name",
     "foreign_traffic",
     "log_flood",
@@ -186,7 +204,8 @@ class Fault(_Part):
     memory_growth: grows by size_mib per request and is killed after after_requests.
     http_error: answers with `status`. log_flood: writes size_mib to the log at start.
     counters_backwards: counters restart from 0 after after_requests. foreign_traffic: one more request is counted
-    for one of ours, at `rate`.
+    for one of ours, at `rate`. lossy: another answer from at_token on. shifted_samples: above temperature 0, tokens
+    from at_token on are sampled at half the temperature. logprobs_refused: `status` for requests that ask for logprobs.
     """
 
     kind: FaultKind
@@ -220,6 +239,7 @@ class Profile(_Part):
     prompt_kinds: tuple[PromptKind, ...] = ()
     prefill: Prefill = Prefill()
     answers: Answers = Answers()
+    near_ties: NearTies = NearTies()
     noise: Noise = Noise()
     memory: Memory = Memory()
     faults: tuple[Fault, ...] = ()

@@ -14,6 +14,7 @@ from tuner.engine.sim.work import Job
 
 # What the completions endpoint takes when no limit is given.
 _COMPLETION_MAX_TOKENS = 16
+_MAX_LOGPROBS = 20
 
 
 class RequestRefused(Exception):
@@ -49,6 +50,12 @@ class _Body(BaseModel):
 
 class _ChatBody(_Body):
     messages: Annotated[list[dict[str, Any]], Field(min_length=1)]
+    logprobs: bool | None = False
+    top_logprobs: Annotated[int, Field(ge=0, le=_MAX_LOGPROBS)] = 0
+
+    @property
+    def ranked(self) -> int | None:
+        return self.top_logprobs if self.logprobs else None
 
     def text(self) -> str:
         return "\n".join(_content_text(message.get("content")) for message in self.messages)
@@ -56,6 +63,11 @@ class _ChatBody(_Body):
 
 class _CompletionBody(_Body):
     prompt: str | list[int]
+    logprobs: Annotated[int, Field(ge=0, le=_MAX_LOGPROBS)] | None = None
+
+    @property
+    def ranked(self) -> int | None:
+        return self.logprobs
 
     def text(self) -> str:
         return self.prompt if isinstance(self.prompt, str) else " ".join(map(str, self.prompt))
@@ -69,17 +81,22 @@ def _content_text(content: object) -> str:
 
 @dataclass(frozen=True)
 class Asked:
-    """A request that can be served.  stream, include_usage, token_ids: the form of the answer."""
+    """A request that can be served.
+
+    stream, include_usage, token_ids: the form of the answer.  logprobs: how many tokens' log probabilities are wanted
+    at each position, None for none.
+    """
 
     job: Job
     stream: bool
     include_usage: bool
     token_ids: bool
+    logprobs: int | None = None
 
 
 def parse_request(raw: bytes, shape: Shape, served_name: str, max_model_len: int) -> Asked:
     """Check a request's body. Raises RequestRefused."""
-    body_type = _ChatBody if shape is CHAT else _CompletionBody
+    body_type: type[_ChatBody] | type[_CompletionBody] = _ChatBody if shape is CHAT else _CompletionBody
     try:
         body = body_type.model_validate_json(raw)
     except ValidationError as error:
@@ -100,7 +117,8 @@ def parse_request(raw: bytes, shape: Shape, served_name: str, max_model_len: int
         cache_salt=body.cache_salt or "",
     )
     options = body.stream_options
-    return Asked(job, body.stream, bool(options and options.include_usage), bool(body.return_token_ids))
+    include_usage = bool(options and options.include_usage)
+    return Asked(job, body.stream, include_usage, bool(body.return_token_ids), body.ranked)
 
 
 def _answer_limit(body: _Body, shape: Shape, prompt_tokens: int, max_model_len: int) -> int:

@@ -14,7 +14,7 @@ from tuner.engine.sim.answers import prompt_token_ids
 from tuner.engine.sim.batch import Batch
 from tuner.engine.sim.counters import EngineCounters, metrics_text
 from tuner.engine.sim.faults import Faults
-from tuner.engine.sim.profile import Fault
+from tuner.engine.sim.profile import Fault, FaultKind
 from tuner.engine.sim.requests import Asked, RequestRefused, parse_request, parse_tokenize
 from tuner.engine.sim.wire import CHAT, COMPLETION, DONE, Encoder, Shape, error_body
 from tuner.engine.sim.work import Workshop
@@ -117,12 +117,17 @@ class Server:
         self._meet_faults_before(number)
         encoder = Encoder(shape, who.served_name, asked.job.prompt, asked.token_ids)
         queue: asyncio.Queue[tuple[Sequence[int], str | None]] = asyncio.Queue()
+        if asked.logprobs is not None:
+            self._refuse("logprobs_refused", number)
         lossy = self._faults.of_request("lossy", number)
+        shifted = self._faults.of_request("shifted_samples", number)
         work = self._workshop.make(
             asked.job,
             lambda tokens, reason: queue.put_nowait((tokens, reason)),
             differs_from=lossy.at_token if lossy else None,
             degenerate=self._faults.of_request("degenerate_text", number) is not None,
+            shifted_from=shifted.at_token if shifted else None,
+            crowded=self._batch.busy,
         )
         work.trap = self._trap(number)
         self._batch.submit(work)
@@ -145,15 +150,17 @@ class Server:
         response = web.StreamResponse(headers={"Content-Type": "text/html"} if wrong_type else _EVENT_STREAM)
         await response.prepare(request)
         truncated = self._faults.of_request("truncated_stream", number)
+        gaps = self._workshop.top2_gaps(asked.job, asked.job.max_tokens) if asked.logprobs == 2 else None
         opening, count, reason = encoder.opening(), 0, None
         while reason is None:
             tokens, reason = await queue.get()
+            told = None if gaps is None else gaps[count : count + len(tokens)]
             count += len(tokens)
             if truncated and count > truncated.at_token:
                 if request.transport is not None:
                     request.transport.abort()
                 return response
-            await response.write(opening + encoder.chunk(tokens, reason))
+            await response.write(opening + encoder.chunk(tokens, reason, told))
             opening = b""
         if asked.include_usage and not self._faults.of_request("usage_missing", number):
             await response.write(encoder.usage_chunk(asked.job.prompt_tokens, count) + DONE)
@@ -172,10 +179,13 @@ class Server:
             token_ids += tokens
         return web.json_response(encoder.whole(token_ids, reason, asked.job.prompt_tokens))
 
+    def _refuse(self, kind: FaultKind, number: int) -> None:
+        fault = self._faults.of_request(kind, number)
+        if fault:
+            raise RequestRefused(fault.message, fault.status, "InternalServerError")
+
     def _meet_faults_before(self, number: int) -> None:
-        refused = self._faults.of_request("http_error", number)
-        if refused:
-            raise RequestRefused(refused.message, refused.status, "InternalServerError")
+        self._refuse("http_error", number)
         if self._faults.of_request("foreign_traffic", number):
             self._counters.finished["stop"] += 1
         backwards = self._faults.of_life("counters_backwards")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.engine.sim.answers import TEXTS, prompt_token_ids, text_of
@@ -26,17 +27,51 @@ def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Shape:
-    """What one of the two endpoints calls things.  before, after: around the text in a chunk's choice."""
+    """What one of the two endpoints calls things.
+
+    before, after: around the text in a chunk's choice.  logprobs: token ids and gaps to what a choice tells of them.
+    """
 
     id_prefix: str
     stream_object: str
     whole_object: str
     before: bytes
     after: bytes
+    logprobs: Callable[[Sequence[int], Sequence[float]], Mapping[str, object]]
 
 
-CHAT = Shape("chatcmpl-", "chat.completion.chunk", "chat.completion", b'{"index":0,"delta":{"content":"', b'"}')
-COMPLETION = Shape("cmpl-", "text_completion", "text_completion", b'{"index":0,"text":"', b'"')
+def _top2(token_id: int, gap: float) -> list[tuple[str, float]]:
+    """Return the two most probable tokens, by id as `return_tokens_as_token_ids` asks; there is no third."""
+    first = -math.log1p(math.exp(-gap))
+    return [(f"token_id:{token_id}", first), (f"token_id:{token_id + 1}", first - gap)]
+
+
+def _chat_logprobs(token_ids: Sequence[int], gaps: Sequence[float]) -> Mapping[str, object]:
+    ranked = [
+        [{"token": token, "logprob": value} for token, value in _top2(token_id, gap)]
+        for token_id, gap in zip(token_ids, gaps, strict=True)
+    ]
+    return {"content": [{**both[0], "top_logprobs": both} for both in ranked]}
+
+
+def _completion_logprobs(token_ids: Sequence[int], gaps: Sequence[float]) -> Mapping[str, object]:
+    ranked = [dict(_top2(token_id, gap)) for token_id, gap in zip(token_ids, gaps, strict=True)]
+    return {
+        "tokens": [next(iter(both)) for both in ranked],
+        "token_logprobs": [next(iter(both.values())) for both in ranked],
+        "top_logprobs": ranked,
+    }
+
+
+CHAT = Shape(
+    "chatcmpl-",
+    "chat.completion.chunk",
+    "chat.completion",
+    b'{"index":0,"delta":{"content":"',
+    b'"}',
+    _chat_logprobs,
+)
+COMPLETION = Shape("cmpl-", "text_completion", "text_completion", b'{"index":0,"text":"', b'"', _completion_logprobs)
 
 
 class Encoder:
@@ -63,17 +98,21 @@ class Encoder:
         prompt_ids = _json_bytes(prompt_token_ids(self._prompt)) if self._with_token_ids else b"null"
         return self._head_bytes + delta + b'],"prompt_token_ids":' + prompt_ids + b"}\n\n"
 
-    def chunk(self, token_ids: Sequence[int], finish_reason: str | None) -> bytes:
-        """Return the chunk that carries these tokens."""
+    def chunk(
+        self, token_ids: Sequence[int], finish_reason: str | None, top2_gaps: Sequence[float] | None = None
+    ) -> bytes:
+        """Return the chunk that carries these tokens; with top2_gaps (nats), their log probabilities too."""
         text = b"".join([_TEXT_BYTES.get(token_id, b"") for token_id in token_ids])
         reason = b"null" if finish_reason is None else b'"%b","stop_reason":null' % finish_reason.encode()
         ids = b"[%b]" % b",".join([b"%d" % token_id for token_id in token_ids]) if self._with_token_ids else b"null"
         shape = self._shape
-        return b'%b%b%b%b,"logprobs":null,"finish_reason":%b,"token_ids":%b}]}\n\n' % (
+        logprobs = b"null" if top2_gaps is None else _json_bytes(shape.logprobs(token_ids, top2_gaps))
+        return b'%b%b%b%b,"logprobs":%b,"finish_reason":%b,"token_ids":%b}]}\n\n' % (
             self._head_bytes,
             shape.before,
             text,
             shape.after,
+            logprobs,
             reason,
             ids,
         )

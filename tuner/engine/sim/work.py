@@ -95,13 +95,27 @@ class Workshop:
     speculation: Speculation | None
     repeat_factor: Callable[[str], float] = field(default=lambda _salt: 1.0)
 
-    def make(self, job: Job, deliver: Deliver, differs_from: int | None = None, degenerate: bool = False) -> Work:
+    def make(
+        self,
+        job: Job,
+        deliver: Deliver,
+        differs_from: int | None = None,
+        degenerate: bool = False,
+        shifted_from: int | None = None,
+        crowded: bool = False,
+    ) -> Work:
         """Return the work that a job is, not yet begun.
 
         differs_from: position from which the answer is another one than it should be (None: nowhere).
-        degenerate: the answer repeats its first token.
+        degenerate: the answer repeats its first token.  shifted_from: position from which a sampled answer is drawn
+        at half the temperature.  crowded: whether other requests are in the batch.
         """
         answer = self._answer(job, "honest")
+        if job.temperature == 0.0:
+            answer = self._settled(job, answer, crowded)
+        elif shifted_from is not None:
+            colder = self._sampled(job, "honest", job.temperature / 2).token_ids
+            answer = replace(answer, token_ids=answer.token_ids[:shifted_from] + colder[shifted_from:])
         if differs_from is not None:
             wrong = self._answer(job, "lossy").token_ids
             answer = replace(answer, token_ids=(answer.token_ids[:differs_from] + wrong[differs_from:]))
@@ -111,13 +125,41 @@ class Workshop:
         slowdown = self.repeat_factor(job.cache_salt)
         return Work(job, answer, conditional, covered, draws, covers, slowdown, deliver)
 
+    def top2_gaps(self, job: Job, length: int) -> tuple[float, ...]:
+        """Return the gap between the two most probable tokens at each of the first `length` positions, nats."""
+        ties, tied = self.profile.near_ties, set(self._ties(job, length))
+        return tuple(ties.gap if position in tied else ties.other_gap for position in range(length))
+
+    def _ties(self, job: Job, length: int) -> list[int]:
+        rate = self.profile.near_ties.rate
+        draw = generator("ties", self.profile.seed, self.target, job.prompt).random
+        return [position for position in range(length) if draw() < rate] if rate else []
+
+    def _settled(self, job: Job, answer: Answer, crowded: bool) -> Answer:
+        """Return a greedy answer that went the other way at the first near-tie that was flipped, if any was."""
+        ties, spec = self.profile.near_ties, self.speculation
+        by_draft = generator("flip", self.profile.seed, job.prompt, spec and (spec.draft or spec.method)).random
+        by_batch = generator("crowd", os.urandom(8)).random
+        for position in self._ties(job, len(answer.token_ids)):
+            speculated = by_draft() < ties.speculative_flips and spec is not None
+            if speculated or (by_batch() < ties.crowded_flips and crowded):
+                other = self._answer(job, f"after {position}")
+                if len(other.token_ids) > position:
+                    return replace(other, token_ids=answer.token_ids[:position] + other.token_ids[position:])
+        return answer
+
     def _answer(self, job: Job, version: str) -> Answer:
-        key: list[object] = [self.profile.seed, self.target, job.prompt, version]
-        lengths = self.profile.answers
         if job.temperature == 0.0:
-            return greedy_answer(lengths, key, job.max_tokens, job.ignore_eos)
+            return greedy_answer(self.profile.answers, self._key(job, version), job.max_tokens, job.ignore_eos)
+        return self._sampled(job, version, job.temperature)
+
+    def _sampled(self, job: Job, version: str, temperature: float) -> Answer:
+        key = self._key(job, version)
         draw = [*key, *self._sample_key(job)]
-        return sampled_answer(lengths, key, job.max_tokens, job.ignore_eos, job.temperature, draw)
+        return sampled_answer(self.profile.answers, key, job.max_tokens, job.ignore_eos, temperature, draw)
+
+    def _key(self, job: Job, version: str) -> list[object]:
+        return [self.profile.seed, self.target, job.prompt, version]
 
     def _sample_key(self, job: Job) -> list[object]:
         # Speculation consumes random numbers of its own: sampled answers differ between candidates, as in vLLM.
