@@ -14,7 +14,7 @@ import yaml
 
 from tuner.engine import measure
 from tuner.engine.resolve import resolve_engine
-from tuner.engine.scrape import idle_totals
+from tuner.engine.scrape import wait_until_idle
 from tuner.errors import EngineError
 from tuner.records import (
     Candidate,
@@ -62,7 +62,7 @@ def spec(tmp_path: Path, candidate: Candidate, *faults: dict[str, Any], **protoc
         target="target",
         load_points=LOADS,
         eval_sets={"chat": EvalSet("chat", PROMPTS, sha256="")},
-        protocol=Protocol(**{"repeats": 2, **protocol}),
+        protocol=Protocol(**{"repeats": 2, "max_repeats": 2, **protocol}),
         log_dir=str(tmp_path / "log"),
         env={"VLLM_LOGGING_LEVEL": "INFO"},
     )
@@ -74,9 +74,9 @@ def run(trial_spec: TrialSpec) -> Trial:
 
 @pytest.fixture(autouse=True)
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "CRASH_GRACE_S", 1.0)
+    monkeypatch.setattr("tuner.engine.load.CRASH_GRACE_S", 1.0)
     monkeypatch.setattr(measure, "ALIVE_EVERY_S", 0.2)
-    monkeypatch.setattr("tuner.engine.measure.idle_totals", partial(idle_totals, timeout_s=2.0))
+    monkeypatch.setattr("tuner.engine.measure.wait_until_idle", partial(wait_until_idle, timeout_s=2.0))
 
 
 def test_a_candidate_is_measured_at_every_load_point(tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from pathlib import Path
 from tuner.engine import logscan
 from tuner.engine.argv import engine_command
 from tuner.engine.client import Endpoint
-from tuner.engine.measure import Measured, Work, measure
+from tuner.engine.device.monitor import DeviceMonitor
+from tuner.engine.load import Work
+from tuner.engine.measure import Measured, measure
 from tuner.engine.process import Launch, RunningEngine, free_port, launched_facts, running_engine
 from tuner.engine.resolve import Engine
 from tuner.errors import (
@@ -79,7 +81,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
     raised is a fault of ours, or an interruption, and propagates (the engine is stopped on the way).
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    life = _EngineLife(_launch(spec, worker), spec.candidate)
+    life = _EngineLife(_launch(spec, worker), spec.candidate, worker)
     life.launch.log_path.unlink(missing_ok=True)  # An interrupted attempt's log must not explain this one's failure.
     failure = None
     try:
@@ -118,6 +120,7 @@ class _EngineLife:
 
     launch: Launch
     candidate: Candidate
+    worker: WorkerFacts
     facts: EngineFacts | None = None
     measured: Measured | None = None
     began_s: float = field(default_factory=time.monotonic)
@@ -141,7 +144,8 @@ class _EngineLife:
     def _measure(self, engine: RunningEngine, work: Work, report: Callable[[str], None]) -> None:
         self.facts = note_context_length(engine.facts, self.candidate)
         endpoint = Endpoint(engine.base_url, engine.served_name, engine.api_key)
-        self.measured = asyncio.run(measure(endpoint, work, engine.check_alive, report))
+        with DeviceMonitor(self.worker.gpu_ids, engine.supervised.supervisor_pid, self.worker.cpu_cores) as monitor:
+            self.measured = asyncio.run(measure(endpoint, work, engine.check_alive, report, monitor))
 
     def phases(self) -> PhaseTimes:
         """Return the seconds of each phase. A start that failed is all start, a measurement that failed all load."""

@@ -12,7 +12,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.engine import measure
+from tuner.engine import load, measure
 from tuner.engine.client import Endpoint
 from tuner.engine.counters import CounterTotals
 from tuner.errors import EngineCrashed, EngineRefused, MeasurementInvalid, SpeculationInactive
@@ -45,7 +45,7 @@ SPECULATING = CounterTotals(generation_tokens=0, prompt_tokens=0, requests=0, dr
 def test_prompts_are_cycled_in_order_with_a_fresh_salt_for_each_cycle(prompts: int, count: int, seed: int) -> None:
     several = tuple(Prompt(id=f"p{i}", category="c", prompt="x") for i in range(prompts))
     load_point = LoadPoint(eval_set="e", sampling=Sampling(seed=seed))
-    requests = measure.load_requests(load_point, several, count, "salt")
+    requests = load.load_requests(load_point, several, count, "salt")
     assert len(requests) == count
     assert [request.index for request in requests] == list(range(count))
     assert [request.prompt for request in requests] == [several[i % prompts] for i in range(count)]
@@ -65,18 +65,18 @@ def test_prompts_are_cycled_in_order_with_a_fresh_salt_for_each_cycle(prompts: i
 def test_a_prompts_own_limit_can_only_be_lower_and_never_breaks_a_fixed_length(
     load_point: LoadPoint, limits: list[int]
 ) -> None:
-    requests = measure.load_requests(load_point, PROMPTS, 3, "salt")
+    requests = load.load_requests(load_point, PROMPTS, 3, "salt")
     assert [request.max_tokens for request in requests] == limits
     assert all(request.ignore_eos == load_point.ignore_eos for request in requests)
 
 
 def test_a_repeat_covers_all_prompts_and_fills_its_concurrency_twice() -> None:
-    assert measure.requests_per_repeat(LoadPoint(eval_set="e", concurrency=1), PROMPTS) == 3
-    assert measure.requests_per_repeat(LoadPoint(eval_set="e", concurrency=8), PROMPTS) == 16
+    assert load.requests_per_repeat(LoadPoint(eval_set="e", concurrency=1), PROMPTS) == 3
+    assert load.requests_per_repeat(LoadPoint(eval_set="e", concurrency=8), PROMPTS) == 16
 
 
 def test_only_the_first_prompts_are_used_where_a_load_point_says_so() -> None:
-    work = measure.Work(DRAFT, (), {"e": EvalSet("e", PROMPTS, "")}, Protocol())
+    work = load.Work(DRAFT, (), {"e": EvalSet("e", PROMPTS, "")}, Protocol())
     assert work.prompts(LoadPoint(eval_set="e", num_prompts=2)) == PROMPTS[:2]
     assert work.prompts(LoadPoint(eval_set="e")) == PROMPTS
 
@@ -112,7 +112,7 @@ def test_a_draft_model_must_draft_and_ngram_need_not() -> None:
 
 
 def measured(serving: Serving, handler: Handler, check_alive: Callable[[], None], reports: list[str]) -> None:
-    work = measure.Work(Candidate(), (LoadPoint(eval_set="e"),), {"e": EvalSet("e", PROMPTS, "")}, Protocol())
+    work = load.Work(Candidate(), (LoadPoint(eval_set="e"),), {"e": EvalSet("e", PROMPTS, "")}, Protocol())
 
     async def scenario() -> None:
         async with serving({"/v1/completions": handler}) as base_url:
@@ -138,7 +138,7 @@ def test_a_crash_ends_the_measurement_although_requests_hang(serving: Serving, m
 
 
 def test_a_probe_that_is_refused_ends_the_trial(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "CRASH_GRACE_S", 0.0)
+    monkeypatch.setattr(load, "CRASH_GRACE_S", 0.0)
     bodies = []
 
     async def handler(web_request: web.Request) -> web.StreamResponse:

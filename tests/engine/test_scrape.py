@@ -11,7 +11,7 @@ from aiohttp import web
 
 from tuner.engine.client import Endpoint
 from tuner.engine.counters import CounterTotals
-from tuner.engine.scrape import idle_totals
+from tuner.engine.scrape import wait_until_idle
 from tuner.errors import EngineStuck, MeasurementInvalid
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -21,7 +21,7 @@ Serving = Callable[[Mapping[str, Handler]], AbstractAsyncContextManager[str]]
 def read(serving: Serving, handler: Handler, timeout_s: float) -> CounterTotals:
     async def scenario() -> CounterTotals:
         async with serving({"/metrics": handler}) as base_url:
-            return await idle_totals(Endpoint(base_url, "m"), timeout_s)
+            return (await wait_until_idle(Endpoint(base_url, "m"), timeout_s)).totals
 
     return asyncio.run(scenario())
 
@@ -56,4 +56,4 @@ def test_an_engine_without_metrics_is_refused_at_once(serving: Serving) -> None:
 
 def test_an_engine_that_does_not_answer_is_stuck() -> None:
     with pytest.raises(EngineStuck, match="/metrics does not answer"):
-        asyncio.run(idle_totals(Endpoint("http://127.0.0.1:9", "m"), 0.2))
+        asyncio.run(wait_until_idle(Endpoint("http://127.0.0.1:9", "m"), 0.2))

@@ -1,9 +1,9 @@
-"""One engine life at one load point, reduced to what counts: valid repeats and the requests that worked."""
+"""One engine life at one load point, reduced to what counts: sound repeats and the requests that worked."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.statistics import Spread, log_ratios, median, spread_of_mean
@@ -20,7 +20,10 @@ LATENCIES: Mapping[str, Metric] = {
 
 @dataclass(frozen=True)
 class LoadView:
-    """One life's measurement of a load point reduced to its valid repeats; `samples` are the requests that worked."""
+    """One life's measurement of a load point reduced to the repeats that count (see counting_repeats).
+
+    samples: the requests of those repeats that worked.
+    """
 
     measurement: LoadMeasurement
     repeats: tuple[Repeat, ...]
@@ -69,11 +72,22 @@ class LoadView:
         return [tokens[repeat.index] / repeat.wall_s for repeat in self.repeats if repeat.wall_s > 0]
 
 
+ENOUGH_UNDISTURBED = 2
+"""With so many undisturbed repeats a load point can do without the disturbed ones and still say how repeats differ."""
+
+
+def counting_repeats(repeats: Sequence[Repeat]) -> tuple[Repeat, ...]:
+    """Return the valid repeats that figures rest on: the undisturbed ones where there are two or more, else all."""
+    valid = tuple(repeat for repeat in repeats if not repeat.problems)
+    undisturbed = tuple(repeat for repeat in valid if not repeat.disturbances)
+    return undisturbed if len(undisturbed) >= ENOUGH_UNDISTURBED else valid
+
+
 def load_view(trial: Trial, key: str) -> LoadView | None:
-    """Return the valid part of `trial` at the load point with that key; None if it was not measured."""
+    """Return what counts of `trial` at the load point with that key; None if it was not measured."""
     for measurement in trial.record.loads:
         if measurement.load_point.key == key:
-            repeats = tuple(repeat for repeat in measurement.repeats if not repeat.problems)
+            repeats = counting_repeats(measurement.repeats)
             valid = {repeat.index for repeat in repeats}
             samples = tuple(s for s in trial.samples if s.load_point == key and s.ok and s.repeat in valid)
             return LoadView(measurement, repeats, samples)

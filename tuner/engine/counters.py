@@ -30,6 +30,8 @@ _NAMES = {
     "waiting": ("vllm:num_requests_waiting",),
 }
 _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
+LINGER_S = 1.0
+"""An engine clears its gauges with the step that ends its last request; the rest is a slow /metrics."""
 _ALWAYS_THERE = ("generation_tokens", "prompt_tokens", "requests")
 
 
@@ -134,8 +136,9 @@ def broken_identities(counters: Counters, k: int) -> tuple[str, ...]:
 def contradictions(counters: Counters, samples: Sequence[RequestSample]) -> tuple[str, ...]:
     """Return, in words, where the engine's counters and the client's samples of one load cannot both be true.
 
-    More finished requests than we sent is somebody else's traffic. A request that failed may or may not be counted;
-    token counts are compared only if none failed.
+    More finished requests than we sent, or more prompt tokens, is somebody else's traffic: a request whose client left
+    before its end counts its tokens and is not counted as finished. A request of ours that failed may or may not be
+    counted; token counts are compared only if none failed.
     """
     answered = sum(sample.ok for sample in samples)
     found = [
@@ -148,10 +151,29 @@ def contradictions(counters: Counters, samples: Sequence[RequestSample]) -> tupl
     elif counters.requests < answered:
         found.append(f"the engine counted {counters.requests} finished requests, {answered} were answered")
     elif answered == len(samples):
-        tokens = sum(sample.completion_tokens or 0 for sample in samples)
-        if counters.generation_tokens != tokens:
-            found.append(f"the engine counted {counters.generation_tokens} output tokens, usage says {tokens}")
+        found += _token_contradictions(counters, samples)
     return tuple(found)
+
+
+def _token_contradictions(counters: Counters, samples: Sequence[RequestSample]) -> list[str]:
+    prompts = [sample.prompt_tokens for sample in samples if sample.prompt_tokens is not None]
+    if len(prompts) == len(samples) and counters.prompt_tokens > sum(prompts):
+        return [f"foreign traffic: the engine read {counters.prompt_tokens} prompt tokens, {sum(prompts)} were ours"]
+    tokens = sum(sample.completion_tokens or 0 for sample in samples)
+    if counters.generation_tokens != tokens:
+        return [f"the engine counted {counters.generation_tokens} output tokens, usage says {tokens}"]
+    return []
+
+
+def lingering(busy_s: float, samples: Sequence[RequestSample]) -> tuple[str, ...]:
+    """Return, in words, that a request of somebody else was in the engine when ours had all been answered.
+
+    busy_s: how long after our last answer the engine still said that it has requests. A request of ours that failed
+    may be the one that is left.
+    """
+    if busy_s < LINGER_S or any(not sample.ok for sample in samples):
+        return ()
+    return (f"foreign traffic: requests were in the engine for {busy_s:.1f} s after the last of ours was answered",)
 
 
 def _minus(after: int | None, before: int | None) -> int | None:

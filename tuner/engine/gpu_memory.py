@@ -24,14 +24,15 @@ def used_gpu_memory(visible_devices: str) -> Mapping[str, int] | None:
     except pynvml.NVMLError:
         return None
     try:
-        return {name: int(pynvml.nvmlDeviceGetMemoryInfo(_handle(name)).used) for name in names}
+        return {name: int(pynvml.nvmlDeviceGetMemoryInfo(gpu_handle(name)).used) for name in names}
     except pynvml.NVMLError:
         return None
     finally:
         pynvml.nvmlShutdown()
 
 
-def _handle(name: str) -> object:
+def gpu_handle(name: str) -> object:
+    """Return NVML's handle of an index or a UUID; NVML must be open. Raises pynvml.NVMLError if it knows none."""
     import pynvml
 
     return pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else pynvml.nvmlDeviceGetHandleByUUID(name)

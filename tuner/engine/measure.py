@@ -2,37 +2,28 @@
 
     probe -> per load point: warm-up (discarded) -> per repeat: counters, load, counters
 
-The same requests in the same order go to every engine, so that between two arms only speculation differs.
+The same requests in the same order go to every engine, so that between two arms only speculation differs. A load point
+is repeated until its repeats agree well enough (analysis.repeats).
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
 import time
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from tuner.engine.client import Endpoint, Request, run_requests, timed_out
-from tuner.engine.counters import CounterTotals, broken_identities, contradictions, difference
-from tuner.engine.scrape import idle_totals
-from tuner.errors import EngineError, EngineRefused, EngineStuck, MeasurementInvalid, SpeculationInactive
-from tuner.records import (
-    Candidate,
-    EvalSet,
-    LoadMeasurement,
-    LoadPoint,
-    Prompt,
-    Protocol,
-    Repeat,
-    RequestSample,
-)
+from tuner.analysis.repeats import another_repeat, repeat_words
+from tuner.engine.client import Endpoint, Request
+from tuner.engine.counters import CounterTotals, broken_identities, contradictions, difference, lingering
+from tuner.engine.device.disturbances import with_disturbances
+from tuner.engine.load import Work, load_requests, requests_per_repeat, send, warmup_requests
+from tuner.engine.scrape import wait_until_idle
+from tuner.errors import MeasurementInvalid, SpeculationInactive
+from tuner.records import Candidate, DeviceLoad, LoadMeasurement, LoadPoint, Repeat, RequestSample
 
 ALIVE_EVERY_S = 1.0
-CRASH_GRACE_S = 3.0
-"""When every request fails the engine is probably dying: how long to wait for its end, which says more."""
-REPORT_EVERY_S = 0.5
 PROBE_TOKENS = 8
 WARMUP = -1
 """Repeat number of requests that are discarded."""
@@ -40,18 +31,14 @@ WARMUP = -1
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Work:
-    """What to measure on one engine."""
+class DeviceWatch(Protocol):
+    """Watches the device during each repeat (engine.device)."""
 
-    candidate: Candidate
-    load_points: tuple[LoadPoint, ...]
-    eval_sets: Mapping[str, EvalSet]
-    protocol: Protocol
+    def begin(self) -> None:
+        """Begin to watch; quick."""
 
-    def prompts(self, load_point: LoadPoint) -> tuple[Prompt, ...]:
-        """Return the prompts of a load point, in order."""
-        return self.eval_sets[load_point.eval_set].prompts[: load_point.num_prompts]
+    def end(self) -> DeviceLoad | None:
+        """Stop watching and return what was seen; quick."""
 
 
 @dataclass(frozen=True)
@@ -64,39 +51,19 @@ class Measured:
     load_s: float
 
 
-def load_requests(load_point: LoadPoint, prompts: Sequence[Prompt], count: int, salt: str) -> list[Request]:
-    """Return `count` requests that cycle through the prompts in order.
-
-    The cache salt is new in every cycle: a prompt sent a second time must not find itself in the prefix cache.
-    """
-    return [
-        Request(
-            index=index,
-            prompt=prompt,
-            max_tokens=load_point.answer_limit(prompt),
-            sampling=load_point.sampling,
-            ignore_eos=load_point.ignore_eos,
-            cache_salt=f"{salt}-c{index // len(prompts)}",
-            seed=load_point.sampling.seed + index,
-        )
-        for index, prompt in enumerate(itertools.islice(itertools.cycle(prompts), count))
-    ]
-
-
-def requests_per_repeat(load_point: LoadPoint, prompts: Sequence[Prompt]) -> int:
-    """Every prompt at least once, and enough requests to keep `concurrency` in flight for a while."""
-    return max(len(prompts), 2 * load_point.concurrency)
-
-
 async def measure(
-    endpoint: Endpoint, work: Work, check_alive: Callable[[], None], report: Callable[[str], None]
+    endpoint: Endpoint,
+    work: Work,
+    check_alive: Callable[[], None],
+    report: Callable[[str], None],
+    watch: DeviceWatch | None = None,
 ) -> Measured:
     """Measure every load point.
 
     check_alive: raises EngineCrashed once the engine has ended; called every second.  report: gets the phase in words.
     Raises EngineRefused, SpeculationInactive, MeasurementInvalid, EngineStuck, and what check_alive raises.
     """
-    return await _while_alive(_Measurement(endpoint, work, report).run(), check_alive)
+    return await _while_alive(_Measurement(endpoint, work, report, watch).run(), check_alive)
 
 
 async def _while_alive(work: Coroutine[Any, Any, T], check_alive: Callable[[], None]) -> T:
@@ -143,10 +110,13 @@ def check_drafts(loads: Sequence[LoadMeasurement], candidate: Candidate) -> None
 class _Measurement:
     """One pass over the work. Holds what does not change from call to call."""
 
-    def __init__(self, endpoint: Endpoint, work: Work, report: Callable[[str], None]) -> None:
+    def __init__(
+        self, endpoint: Endpoint, work: Work, report: Callable[[str], None], watch: DeviceWatch | None
+    ) -> None:
         self._endpoint = endpoint
         self._work = work
         self._report = report
+        self._watch = watch
 
     async def run(self) -> Measured:
         began = time.monotonic()
@@ -174,30 +144,57 @@ class _Measurement:
             requests = self._requests(load_point, 1, "probe")
             short = [replace(request, max_tokens=min(request.max_tokens, PROBE_TOKENS)) for request in requests]
             await self._send(load_point, short, WARMUP, "probing")
-        check_speculation(await idle_totals(self._endpoint), self._work.candidate)
+        check_speculation((await wait_until_idle(self._endpoint)).totals, self._work.candidate)
 
     async def _measure_load(self, load_point: LoadPoint) -> tuple[LoadMeasurement, list[RequestSample]]:
         words = f"{load_point.eval_set} c={load_point.concurrency} T={load_point.sampling.temperature:g}"
-        warmups = self._work.protocol.warmup_requests
-        if warmups is None:
-            warmups = max(load_point.concurrency, 2)
+        protocol = self._work.protocol
         began = time.monotonic()
-        if warmups:
+        await wait_until_idle(self._endpoint)
+        if warmups := warmup_requests(load_point, protocol):
             await self._send(load_point, self._requests(load_point, warmups, "warmup"), WARMUP, f"{words} warm-up")
-        before = await idle_totals(self._endpoint)
-        warmup_s = time.monotonic() - began
-        repeats: list[Repeat] = []
+        before = (await wait_until_idle(self._endpoint)).totals
+        measurement = LoadMeasurement(load_point, (), warmup_s=time.monotonic() - began)
         samples: list[RequestSample] = []
-        count = requests_per_repeat(load_point, self._work.prompts(load_point))
-        for index in range(self._work.protocol.repeats):
-            requests = self._requests(load_point, count, f"r{index}")
-            step = f"{words} repeat {index + 1}/{self._work.protocol.repeats}"
-            its_samples, wall_s = await self._send(load_point, requests, index, step)
-            after = await idle_totals(self._endpoint)
-            repeats.append(_repeat(index, wall_s, before, after, its_samples, self._work.candidate.k))
+        while another_repeat(measurement, samples, protocol):
+            index = len(measurement.repeats)
+            step = f"{words} {repeat_words(index, protocol)}"
+            repeat, its_samples, before = await self._repeat(load_point, index, before, step)
+            # What is usual for the device at this load is known only from the other repeats, later ones included.
+            measurement = replace(measurement, repeats=with_disturbances((*measurement.repeats, repeat)))
             samples += its_samples
-            before = after
-        return LoadMeasurement(load_point, tuple(repeats), warmup_s), samples
+        return measurement, samples
+
+    async def _repeat(
+        self, load_point: LoadPoint, index: int, before: CounterTotals, step: str
+    ) -> tuple[Repeat, list[RequestSample], CounterTotals]:
+        """Measure one repeat; return it, its samples, and the counters after it, with which the next one begins.
+
+        So a request of somebody else between two repeats counts against the later one.
+        """
+        requests = self._requests(
+            load_point, requests_per_repeat(load_point, self._work.prompts(load_point)), f"r{index}"
+        )
+        if self._watch:
+            self._watch.begin()
+        samples, wall_s = await self._send(load_point, requests, index, step)
+        device = self._watch.end() if self._watch else None
+        after = await wait_until_idle(self._endpoint)
+        counters = difference(before, after.totals)
+        repeat = Repeat(
+            index=index,
+            wall_s=wall_s,
+            counters=counters,
+            requests=len(samples),
+            failed=sum(not sample.ok for sample in samples),
+            problems=(
+                *broken_identities(counters, self._work.candidate.k),
+                *contradictions(counters, samples),
+                *lingering(after.busy_s, samples),
+            ),
+            device=device,
+        )
+        return repeat, samples, after.totals
 
     def _requests(self, load_point: LoadPoint, count: int, purpose: str) -> list[Request]:
         # The served name is new for every engine, so salts never meet again, even in a cache that outlives it.
@@ -207,60 +204,5 @@ class _Measurement:
     async def _send(
         self, load_point: LoadPoint, requests: Sequence[Request], repeat: int, words: str
     ) -> tuple[list[RequestSample], float]:
-        """Send the requests; raise EngineStuck or EngineRefused if not one of them was answered."""
-        samples, wall_s = await run_requests(
-            self._endpoint,
-            requests,
-            load_point.concurrency,
-            self._work.protocol.request_timeout_s,
-            load_point.key,
-            repeat,
-            on_done=_Progress(self._report, words, len(requests)),
-        )
-        if not any(sample.ok for sample in samples):
-            await asyncio.sleep(CRASH_GRACE_S)
-            raise _not_answered(load_point, samples)
-        return samples, wall_s
-
-
-def _repeat(
-    index: int,
-    wall_s: float,
-    before: CounterTotals,
-    after: CounterTotals,
-    samples: Sequence[RequestSample],
-    k: int,
-) -> Repeat:
-    counters = difference(before, after)
-    return Repeat(
-        index=index,
-        wall_s=wall_s,
-        counters=counters,
-        requests=len(samples),
-        failed=sum(not sample.ok for sample in samples),
-        problems=broken_identities(counters, k) + contradictions(counters, samples),
-    )
-
-
-def _not_answered(load_point: LoadPoint, samples: Sequence[RequestSample]) -> EngineError:
-    message = f"{load_point.label}: not one of {len(samples)} requests was answered; the first: {samples[0].error}"
-    if any(timed_out(sample) for sample in samples):
-        return EngineStuck(message, "Look at the end of the engine's log, or raise the protocol's request_timeout_s.")
-    return EngineRefused(message, "Look at the engine's log; a refused parameter comes from the search space.")
-
-
-class _Progress:
-    """Tells how many requests are done, but not more often than anybody can read."""
-
-    def __init__(self, report: Callable[[str], None], words: str, total: int) -> None:
-        self._report = report
-        self._words = words
-        self._total = total
-        self._told_s = -REPORT_EVERY_S
-        self(0)
-
-    def __call__(self, done: int) -> None:
-        now_s = time.monotonic()
-        if now_s - self._told_s >= REPORT_EVERY_S:
-            self._told_s = now_s
-            self._report(f"{self._words} {done}/{self._total}")
+        timeout_s = self._work.protocol.request_timeout_s
+        return await send(self._endpoint, load_point, requests, repeat, timeout_s, self._report, words)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 
 import aiohttp
 
@@ -15,24 +16,35 @@ _POLL_S = 0.05
 _READ_TIMEOUT_S = 10.0
 
 
-async def idle_totals(endpoint: Endpoint, timeout_s: float = 60.0) -> CounterTotals:
-    """Wait until no request is in the engine, then return its counters' totals.
+@dataclass(frozen=True)
+class Idle:
+    """What an idle engine's counters say.  busy_s: how long it was seen busy before, 0.0 if it was idle at once."""
+
+    totals: CounterTotals
+    busy_s: float
+
+
+async def wait_until_idle(endpoint: Endpoint, timeout_s: float = 60.0) -> Idle:
+    """Wait until no request is in the engine, then return its counters' totals and how long that took.
 
     An engine writes its gauges and its counters in one go after each step, so counters read while the gauges say
     "idle" are complete. Raises EngineStuck if it does not become idle within timeout_s, MeasurementInvalid if it has
     no readable /metrics.
     """
-    deadline = time.monotonic() + timeout_s
+    began_s = time.monotonic()
+    busy_s = 0.0
     timeout = aiohttp.ClientTimeout(total=_READ_TIMEOUT_S)
     async with aiohttp.ClientSession(headers=endpoint.headers, timeout=timeout) as session:
         while True:
             state = await _read(session, endpoint)
-            if isinstance(state, CounterTotals) and state.idle:
-                return state
-            if time.monotonic() > deadline:
+            if isinstance(state, CounterTotals):
+                if state.idle:
+                    return Idle(state, busy_s)
+                busy_s = time.monotonic() - began_s
+            if time.monotonic() - began_s > timeout_s:
                 raise EngineStuck(
                     f"The engine did not become idle within {timeout_s:.0f} s after its last request: {_words(state)}.",
-                    "Look at the end of its log.",
+                    "Nothing but the tuner may send requests to it; else look at the end of its log.",
                 )
             await asyncio.sleep(_POLL_S)
 
