@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tuner.analysis.plausible import counter_bars
+from tuner.analysis.sanity import text_bars
 from tuner.records import Bar, BarKind, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
 GPU_MEMORY = "gpu_memory_utilization"
@@ -51,12 +53,15 @@ def disqualifications(trial: Trial, baseline: Trial | None, load_points: Sequenc
     """Return why `trial` cannot win at these load points (of one temperature), whatever its speed; empty if it can.
 
     More failed requests than its baseline, repeats whose counters contradict themselves or that saw other people's
-    traffic, load points that are missing, preemptions where the baseline had none, another context than it has.
+    traffic, load points that are missing, preemptions where the baseline had none, another context than it has, answers
+    that are clearly worse than the baseline's (tuner.analysis.sanity), counters that no draft can have (.plausible).
     """
     if baseline is None:
         text = "no baseline was measured on the same device with the same engine arguments"
         return (Bar(BarKind.NO_BASELINE, text),)
     bars = [*_unmeasured(trial, load_points), *_capacity(trial, baseline, load_points)]
+    if trial is not baseline:
+        bars += [*text_bars(trial, baseline, load_points), *counter_bars(trial, load_points)]
     return tuple(dict.fromkeys(bars))
 
 

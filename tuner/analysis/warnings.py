@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tuner.analysis.eligibility import Contender
+from tuner.analysis.plausible import counter_doubts
 from tuner.records import Trial
 
 NOTABLE_DRIFT = 0.02
@@ -54,7 +55,8 @@ def _measurement_warnings(trial: Trial) -> list[str]:
         preempted = sum(r.counters.preemptions or 0 for r in load.repeats)
         if preempted:
             lines.append(f"{where}: {preempted} preemptions, the KV cache is too small for this load")
-    return lines
+    points = [load.load_point for load in record.loads]
+    return lines + [f"{record.candidate.label} (trial {record.number}) at {d}" for d in counter_doubts(trial, points)]
 
 
 def _changed_settings(trials: Sequence[Trial], baselines: Mapping[int, Trial | None]) -> list[str]:

@@ -1,0 +1,72 @@
+"""Each reason why a trial cannot win has its kind; see test_findings for what selection makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tuner.analysis.eligibility import Contender, disqualifications
+from tuner.analysis.metrics import trial_figures
+from tuner.analysis.warnings import run_warnings
+from tuner.records import Bar, BarKind, LoadPoint, Trial
+
+C1, C8 = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33)
+LOADS = (C1, C8)
+Make = Callable[..., Trial]
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "text"),
+    [
+        ({"loads": (C1,)}, BarKind.INCOMPLETE, f"not measured at {C8.label}"),
+        ({"problems": {1: ("foreign traffic",)}}, BarKind.INVALID_REPEAT, f"{C1.label}: foreign traffic"),
+        ({"failed": 2}, BarKind.MORE_FAILURES, "25.0% of its requests failed, 0.0% of the baseline's"),
+        (
+            {"preemptions": 1},
+            BarKind.PREEMPTED,
+            "6 preemptions where the baseline had none: it does not fit the memory",
+        ),
+        ({"max_model_len": 2048}, BarKind.CONTEXT_DIFFERS, "its max_model_len is 2048, the baseline's 4096"),
+        ({"max_model_len": 8192}, BarKind.CONTEXT_DIFFERS, "its max_model_len is 8192, the baseline's 4096"),
+    ],
+)
+def test_kinds(make_trial: Make, fault: dict[str, object], kind: BarKind, text: str) -> None:
+    base = make_trial(loads=LOADS, max_model_len=4096)
+    trial = make_trial(1, k=2, **{"loads": LOADS, "max_model_len": 4096, **fault})
+    assert disqualifications(trial, base, LOADS)[0] == Bar(kind, text)
+
+
+def test_a_clean_trial_has_no_bar_and_neither_has_a_baseline(make_trial: Make) -> None:
+    base = make_trial(loads=LOADS)
+    assert disqualifications(make_trial(1, k=2, loads=LOADS), base, LOADS) == ()
+    assert disqualifications(base, base, LOADS) == ()
+
+
+def test_without_a_baseline_nothing_else_is_asked(make_trial: Make) -> None:
+    (bar,) = disqualifications(make_trial(1, k=2, failed=3), None, LOADS)
+    assert bar.kind is BarKind.NO_BASELINE
+
+
+def test_answers_and_counters_are_looked_at_too(make_trial: Make) -> None:
+    base, trial = make_trial(), make_trial(1, k=1, acceptance=(1.0,), tokens=201, prompts=6)
+    empty = replace(trial, samples=tuple(replace(s, text="") for s in trial.samples))
+    kinds = [bar.kind for bar in disqualifications(empty, base, (C1,))]
+    assert kinds == [BarKind.DEGENERATE_TEXT, BarKind.LENGTH_DIFFERS, BarKind.ACCEPTANCE_IMPLAUSIBLE]
+
+
+def test_a_contender_gives_its_reasons_in_words_and_warnings_have_them(make_trial: Make) -> None:
+    base, trial = make_trial(), make_trial(1, k=2)
+    figures = trial_figures(trial, base)
+    contender = Contender(figures, figures, (Bar(BarKind.PREEMPTED, "3 preemptions"),))
+    assert contender.reasons == ("3 preemptions",)
+    lines = run_warnings([base, trial], {0: base, 1: base}, {0.0: [contender]})
+    assert "good K=2 cannot win: 3 preemptions" in lines
+
+
+def test_doubts_about_counters_become_warnings(make_trial: Make) -> None:
+    base = make_trial()
+    flat = make_trial(1, k=4, acceptance=(0.8,) * 4, tokens=201, prompts=20)
+    (line,) = run_warnings([base, flat], {0: base, 1: base}, {})
+    assert line.startswith(f"good K=4 (trial 1) at {C1.label}: acceptance does not fall")
