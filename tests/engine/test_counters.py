@@ -9,7 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.engine.counters import CounterTotals, broken_identities, contradictions, difference, parse_metrics
+from tuner.engine.counters import (
+    LINGER_S,
+    CounterTotals,
+    broken_identities,
+    contradictions,
+    difference,
+    lingering,
+    parse_metrics,
+)
 from tuner.engine.stream import decode_stream
 from tuner.errors import MeasurementInvalid
 from tuner.records import Counters, RequestSample
@@ -212,3 +220,20 @@ def test_token_counts_are_not_compared_when_a_request_failed() -> None:
     counted_anyway = replace(CLEAN, requests=2, generation_tokens=30)
     assert contradictions(counted_anyway, [SAMPLE, failed]) == ()
     assert contradictions(replace(CLEAN, generation_tokens=30), [SAMPLE, failed]) == ()
+
+
+def test_more_prompt_tokens_than_ours_is_foreign_traffic_that_left_before_its_end() -> None:
+    # vLLM does not count a request as finished whose client is gone, but it has read the prompt.
+    left = replace(CLEAN, prompt_tokens=48 + 9, generation_tokens=24 + 3)
+    assert contradictions(left, [SAMPLE]) == ("foreign traffic: the engine read 57 prompt tokens, 48 were ours",)
+    assert contradictions(replace(CLEAN, prompt_tokens=47), [SAMPLE]) == ()
+    assert contradictions(replace(CLEAN, prompt_tokens=57), [replace(SAMPLE, prompt_tokens=None)]) == ()
+
+
+def test_an_engine_that_stays_busy_after_our_last_answer_serves_somebody_else() -> None:
+    failed = replace(SAMPLE, error="timeout")
+    assert lingering(LINGER_S * 0.99, [SAMPLE]) == ()
+    assert lingering(2.34, [SAMPLE]) == (
+        "foreign traffic: requests were in the engine for 2.3 s after the last of ours was answered",
+    )
+    assert lingering(2.34, [SAMPLE, failed]) == ()

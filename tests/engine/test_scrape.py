@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
@@ -10,18 +11,17 @@ import pytest
 from aiohttp import web
 
 from tuner.engine.client import Endpoint
-from tuner.engine.counters import CounterTotals
-from tuner.engine.scrape import wait_until_idle
+from tuner.engine.scrape import Idle, wait_until_idle
 from tuner.errors import EngineStuck, MeasurementInvalid
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 Serving = Callable[[Mapping[str, Handler]], AbstractAsyncContextManager[str]]
 
 
-def read(serving: Serving, handler: Handler, timeout_s: float) -> CounterTotals:
-    async def scenario() -> CounterTotals:
+def wait(serving: Serving, handler: Handler, timeout_s: float) -> Idle:
+    async def scenario() -> Idle:
         async with serving({"/metrics": handler}) as base_url:
-            return (await wait_until_idle(Endpoint(base_url, "m"), timeout_s)).totals
+            return await wait_until_idle(Endpoint(base_url, "m"), timeout_s)
 
     return asyncio.run(scenario())
 
@@ -34,7 +34,7 @@ def test_it_waits_until_nothing_runs_or_waits(serving: Serving) -> None:
         lines = f"vllm:num_requests_running {running}\nvllm:num_requests_waiting {waiting}\n"
         return web.Response(text=f"{lines}vllm:generation_tokens_total {100 * running + waiting}\n")
 
-    totals = read(serving, handler, 10.0)
+    totals = wait(serving, handler, 10.0).totals
     assert (totals.generation_tokens, totals.running, totals.waiting) == (0, 0, 0)
 
 
@@ -43,7 +43,7 @@ def test_an_engine_that_does_not_become_idle_is_stuck(serving: Serving) -> None:
         return web.Response(text="vllm:num_requests_running 3.0\nvllm:num_requests_waiting 1.0\n")
 
     with pytest.raises(EngineStuck, match="3 requests running, 1 waiting"):
-        read(serving, handler, 0.2)
+        wait(serving, handler, 0.2)
 
 
 def test_an_engine_without_metrics_is_refused_at_once(serving: Serving) -> None:
@@ -51,9 +51,20 @@ def test_an_engine_without_metrics_is_refused_at_once(serving: Serving) -> None:
         return web.Response(status=404)
 
     with pytest.raises(MeasurementInvalid, match="HTTP 404"):
-        read(serving, handler, 60.0)
+        wait(serving, handler, 60.0)
 
 
 def test_an_engine_that_does_not_answer_is_stuck() -> None:
     with pytest.raises(EngineStuck, match="/metrics does not answer"):
         asyncio.run(wait_until_idle(Endpoint("http://127.0.0.1:9", "m"), 0.2))
+
+
+def test_it_tells_for_how_long_the_engine_was_seen_busy(serving: Serving) -> None:
+    async def handler(web_request: web.Request) -> web.StreamResponse:
+        busy = time.monotonic() < until_s
+        return web.Response(text=f"vllm:num_requests_running {int(busy)}\nvllm:num_requests_waiting 0\n")
+
+    until_s = time.monotonic()
+    assert wait(serving, handler, 10.0).busy_s == 0.0
+    until_s = time.monotonic() + 0.5
+    assert 0.2 < wait(serving, handler, 10.0).busy_s < 0.6
