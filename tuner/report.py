@@ -70,6 +70,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
         threshold=manifest.inflection_threshold,
         undeployable=_undeployable(trials),
+        protocol=manifest.protocol,
     )
     complete = stored.summary is not None if finished is None else finished
     findings = replace(findings, warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings))

@@ -10,7 +10,7 @@ import pytest
 
 from tuner.analysis.comparison import objective_speedup
 from tuner.analysis.findings import findings
-from tuner.analysis.selection import per_sweep_confidence
+from tuner.analysis.levels import per_sweep_confidence
 from tuner.errors import NothingMeasured
 from tuner.records import Answer, FailureKind, LoadPoint, Role, Sampling, Trial, Verdict
 

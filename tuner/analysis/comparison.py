@@ -6,8 +6,19 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from tuner.analysis.paired import allowance, life_note, widened
-from tuner.analysis.statistics import Column, Estimate, Spread, combined, exp, log_ratios, mean_estimate, ratio_figure
+from tuner.analysis.paired import allowance, life_note, lives_note, widened
+from tuner.analysis.rounds import similar_prompts
+from tuner.analysis.statistics import (
+    Column,
+    Estimate,
+    Spread,
+    combined,
+    exp,
+    log_ratios,
+    mean_estimate,
+    over_rounds,
+    ratio_figure,
+)
 from tuner.records import Figure, LoadFigures, LoadPoint, TrialFigures
 
 OBJECTIVE = "weighted geometric mean over load points of paired TPOT ratios"
@@ -25,7 +36,10 @@ def log_drift(trial: TrialFigures, loads: Sequence[LoadPoint]) -> float | None:
     """Return the weighted mean size of the log drift of the trial's baseline over the load points.
 
     Without signs: drifts of opposite directions are no evidence of a steady engine. None where one is not known.
+    Over several lives drift is part of what differs between rounds: 0.
     """
+    if trial.lives > 1:
+        return 0.0
     total, weight = 0.0, 0.0
     for load in loads:
         figures = load_figures(trial, load)
@@ -54,7 +68,12 @@ def _baseline_spread(figures: LoadFigures | None) -> Spread:
 
 
 def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
-    """Return log(speedup) of the trial over its own baseline at these load points, drift allowed for."""
+    """Return log(speedup) of the trial over its own baseline at these load points, drift allowed for.
+
+    Where there are fresh lives, the mean over their rounds.
+    """
+    if trial.lives > 1:
+        return over_rounds(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))))
 
     def logs(load: LoadPoint) -> dict[str, float]:
         figures = load_figures(trial, load)
@@ -67,6 +86,37 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
     return widened(weighted_estimate(loads, logs, spreads), allowance(log_drift(trial, loads)))
 
 
+def similar_prompts_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
+    """Return what speedup_estimate does, for prompts like these. Within one life that is what it does already."""
+    if trial.lives > 1:
+        return similar_prompts(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))))
+    return speedup_estimate(trial, loads)
+
+
+Rounds = Mapping[int, Mapping[str, float]]
+
+
+def _log_rounds(figures: LoadFigures | None) -> dict[int, dict[str, float]]:
+    rounds = figures.rounds if figures else {}
+    return {number: {p: math.log(s) for p, s in of_round.items()} for number, of_round in rounds.items()}
+
+
+def _differences(first: TrialFigures, second: TrialFigures, load: LoadPoint) -> dict[int, dict[str, float]]:
+    a, b = (load_figures(trial, load) for trial in (first, second))
+    if a is None or b is None:
+        return {}
+    return {n: log_ratios(of_round, b.rounds[n]) for n, of_round in a.rounds.items() if n in b.rounds}
+
+
+def _rounds(loads: Sequence[LoadPoint], values: Callable[[LoadPoint], Rounds]) -> list[list[Column]]:
+    """Return the columns of each round that has every load point."""
+    at_loads = [(load, values(load)) for load in loads]
+    if not at_loads:
+        return []
+    common = [n for n in at_loads[0][1] if all(n in rounds for _, rounds in at_loads)]
+    return [[Column(rounds[n], load.weight, load.eval_set) for load, rounds in at_loads] for n in common]
+
+
 def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
     """Return log(how much faster `first` is than `second`), from paired differences on the same prompts.
 
@@ -74,6 +124,9 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
     engine lives all the same, so the drift seen between the baseline's lives is allowed for; between two devices (or
     two baselines) nothing cancels and both drifts count.
     """
+
+    if first.lives > 1 and second.lives > 1:
+        return over_rounds(_rounds(loads, lambda load: _differences(first, second, load)))
 
     def differences(load: LoadPoint) -> dict[str, float]:
         a, b = load_figures(first, load), load_figures(second, load)
@@ -134,6 +187,8 @@ def objective_speedup(figs: TrialFigures, temperature: float, loads: Sequence[Lo
     estimate = speedup_estimate(figs, points)
     if estimate is None:
         return ratio_figure(None, OBJECTIVE, note=f"not every load point at temperature {temperature:g} has a speedup")
+    if figs.lives > 1:
+        return ratio_figure(estimate, OBJECTIVE, note=lives_note(estimate.lives))
     at_points = [load_figures(figs, load) for load in points]
     repeated = all(figures and figures.repeat_df and figures.baseline_repeat_df for figures in at_points)
     return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points), repeated))

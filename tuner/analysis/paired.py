@@ -1,14 +1,16 @@
 """A trial against its baseline at one load point, paired by prompt.
 
 `speedup_*` are baseline / candidate (above 1: the candidate is better); `*_ratio` are candidate / baseline.
-With two lives of the baseline, ratios are against their geometric mean and every interval is widened by the drift
-between them in the same metric: an effect that is no larger than the drift, over either life, cannot exclude 1.
+With several lives of the baseline, ratios are against their geometric mean and every interval is widened by the
+largest drift between two of them in the same metric: an effect that is no larger than the drift, over either life,
+cannot exclude 1.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from tuner.analysis.life import LATENCIES, LoadView
 from tuner.analysis.statistics import (
@@ -28,7 +30,7 @@ from tuner.analysis.statistics import (
 from tuner.records import Figure
 
 PAIRED = "geometric mean over prompts of paired ratios of medians over repeats"
-DRIFT = "geometric mean over prompts of paired ratios, later / first life of the baseline"
+DRIFT = "geometric mean over prompts of paired ratios, later / earlier of the two lives that differ most"
 
 
 def comparison_figures(view: LoadView, lives: Sequence[LoadView]) -> dict[str, Figure]:
@@ -66,12 +68,17 @@ def speedup_by_prompt(view: LoadView, lives: Sequence[LoadView]) -> dict[str, fl
 
 
 def drift_estimate(lives: Sequence[LoadView], name: str = "tpot_s") -> Estimate | None:
-    """Return log(last / first) of a latency of one baseline, paired by prompt; None with fewer than two lives."""
-    if len(lives) < 2:
-        return None
-    metric, ends = LATENCIES[name], (lives[-1], lives[0])
-    ratios = log_ratios(*(life.by_prompt(metric) for life in ends))
-    return mean_estimate([Column(ratios, spreads=tuple(life.repeat_spread(metric) for life in ends))])
+    """Return log(later / earlier) of a latency between the two lives of one baseline that differ most, by prompt.
+
+    None with fewer than two lives.
+    """
+    metric = LATENCIES[name]
+    found = []
+    for earlier, later in combinations(lives, 2):
+        ratios = log_ratios(later.by_prompt(metric), earlier.by_prompt(metric))
+        spreads = (later.repeat_spread(metric), earlier.repeat_spread(metric))
+        found.append(mean_estimate([Column(ratios, spreads=spreads)]))
+    return max((estimate for estimate in found if estimate), key=lambda e: abs(e.mean), default=None)
 
 
 def baseline_spread(lives: Sequence[LoadView], name: str = "tpot_s") -> Spread:

@@ -1,69 +1,96 @@
 """From measured candidates to one answer for one temperature.
 
-Error rates are per sweep: with m candidates, each has to be faster than no speculation at the 1 - 0.05/m level
-(Bonferroni) before it may be recommended. That all candidates are slower needs no correction: it takes all of them.
+Error rates are per sweep: see tuner.analysis.levels. That all candidates are slower needs no correction for their
+number: it takes all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, log
 
-from tuner.analysis.comparison import advantage, load_figures, log_drift, objective_speedup, speedup_estimate
-from tuner.analysis.curve import smallest_tied
+from tuner.analysis.comparison import (
+    advantage,
+    load_figures,
+    log_drift,
+    objective_speedup,
+    similar_prompts_estimate,
+    speedup_estimate,
+)
 from tuner.analysis.eligibility import Contender, fitting_memory
-from tuner.analysis.statistics import CONFIDENCE, exp
-from tuner.analysis.wording import describe, in_short, what_limits
-from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, LoadPoint, TrialFigures, Verdict
-
-Loads = tuple[LoadPoint, ...]
-TOLERATED = log(0.99)
-"""Log speedup down to which a load point counts as not slower."""
+from tuner.analysis.levels import Levels, Loads, per_sweep_confidence, screening_levels
+from tuner.analysis.paired import lives_note
+from tuner.analysis.resolution import resolution
+from tuner.analysis.rules import Choice, Rules
+from tuner.analysis.statistics import ratio_figure
+from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, TrialFigures, Verdict
 
 PROVISIONAL = " Provisional: the baseline was measured once, so drift is unknown."
+SIMILAR = "weighted geometric mean over load points of paired TPOT ratios, prompts as a sample"
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A verdict with the contender it rests on, before it is dressed as an Answer.  loads: those it speaks for."""
+class Screened:
+    """What one life of each candidate says at one temperature.
 
-    verdict: Verdict
-    best: Contender
+    contenders: baselines and candidates, the reference baseline first.  baseline: the best of the former.
+    """
+
+    temperature: float
     loads: Loads
-    why: str
-    up_to: int | None = None
-    below: int | None = None
-    runner_up: Contender | None = None
+    contenders: tuple[Contender, ...]
+    baseline: Contender
+    choice: Choice
+
+    @property
+    def finalists(self) -> tuple[Contender, ...]:
+        """The winner and its closest rival, or the one that came nearest to winning."""
+        both = (self.choice.best, self.choice.runner_up)
+        return tuple(c for c in both if c is not None and c.k)
+
+    @property
+    def barred(self) -> tuple[Contender, ...]:
+        """Candidates that may not win."""
+        return tuple(c for c in self.contenders if c.k and c.reasons)
 
 
-def answer(
-    temperature: float,
-    loads: Loads,
-    contenders: Sequence[Contender],
-    curves: Sequence[KCurve],
-    default_gpu_memory: float | None = None,
-) -> Answer:
-    """Return the answer at one temperature.
+def screen(
+    temperature: float, loads: Loads, contenders: Sequence[Contender], default_gpu_memory: float | None = None
+) -> Screened:
+    """Return the verdict that one life of each contender gives.
 
-    contenders: at least one baseline among them, the reference baseline first.  curves: of this temperature.
+    contenders: at least one baseline among them, the reference baseline first.
     """
     fitting = fitting_memory(contenders, default_gpu_memory)
     baseline = best_baseline([c for c in fitting if not c.k], loads)
     barred = [c for c in contenders if c.k and c.reasons]
     choice = decide(baseline, [c for c in fitting if c.k], loads, barred)
+    return Screened(temperature, loads, tuple(contenders), baseline, choice)
+
+
+def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None, resolve: float) -> Answer:
+    """Return the verdict as an Answer: that of the fresh lives where there is one, else that of the single lives.
+
+    curves: of this temperature.  resolve: the smallest effect worth knowing, as a fraction.
+    """
+    choice, loads, temperature = final or screened.choice, screened.loads, screened.temperature
     best = choice.best.figures
+    subject = choice.best if choice.best.k else choice.runner_up
     return Answer(
         temperature=temperature,
         verdict=choice.verdict,
         best=best.candidate,
         objective=_objective(best, temperature, choice),
-        why=choice.why + _provisional(choice, loads),
+        why=choice.why + _provisional(subject, loads),
         loads=_figures_at(best, loads),
         curves=tuple(curves),
         below=choice.below,
         up_to=choice.up_to,
         runner_up=_candidate(choice.runner_up),
+        lives=subject.figures.lives if subject else 1,
+        similar_prompts=_similar(best, choice.loads) if best.candidate.k else None,
+        screened=_before(screened, best, choice) if final else None,
+        resolution=resolution(subject.figures, choice.loads, resolve) if subject else None,
     )
 
 
@@ -74,9 +101,20 @@ def _objective(best: TrialFigures, temperature: float, choice: Choice) -> Figure
     return replace(figure, note=f"over the load points up to concurrency {choice.up_to}; {figure.note}")
 
 
-def _provisional(choice: Choice, loads: Loads) -> str:
+def _similar(best: TrialFigures, loads: Loads) -> Figure:
+    return ratio_figure(
+        similar_prompts_estimate(best, loads), SIMILAR, note=f"{lives_note(best.lives)}, prompts like these"
+    )
+
+
+def _before(screened: Screened, best: TrialFigures, choice: Choice) -> Figure | None:
+    """Return the objective of the winner in the single life by which it was selected."""
+    same = (c.figures for c in screened.contenders if c.figures.candidate.key == best.candidate.key and c.k)
+    return next((_objective(figures, screened.temperature, choice) for figures in same), None)
+
+
+def _provisional(subject: Contender | None, loads: Loads) -> str:
     """Return a sentence where the verdict rests on a speedup whose baseline was not measured again."""
-    subject = choice.best if choice.best.k else choice.runner_up
     return PROVISIONAL if subject is not None and log_drift(subject.figures, loads) is None else ""
 
 
@@ -99,23 +137,22 @@ def best_baseline(baselines: Sequence[Contender], loads: Loads) -> Contender:
     return max(clear, key=lambda pair: pair[0])[1] if clear else first
 
 
-def per_sweep_confidence(comparisons: int) -> float:
-    """Return the level of each of so many comparisons that keeps the error of all of them together at 5 %."""
-    return 1 - (1 - CONFIDENCE) / max(comparisons, 1)
-
-
 def decide(
-    baseline: Contender, speculative: Sequence[Contender], loads: Loads, barred: Sequence[Contender] = ()
+    baseline: Contender,
+    speculative: Sequence[Contender],
+    loads: Loads,
+    barred: Sequence[Contender] = (),
+    levels: Levels | None = None,
 ) -> Choice:
     """Return the verdict over these load points.
 
     baseline: the best engine without speculation.  barred: those measured that may not win.
+    levels: of single lives if None.
     """
     able = [c for c in speculative if not c.reasons and speedup_estimate(c.figures, loads) is not None]
     if not able:
         return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative))
-    rules = Rules(baseline, tuple(able), per_sweep_confidence(len(able)), tuple(barred))
-    return rules.speculate(loads) or rules.speculate_below(loads) or rules.neither(loads)
+    return Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred)).decide(loads)
 
 
 def _nobody(speculative: Sequence[Contender]) -> str:
@@ -123,177 +160,3 @@ def _nobody(speculative: Sequence[Contender]) -> str:
         return "No speculative candidate gave a measurement."
     first = speculative[0]
     return f"No speculative candidate may win. {first.name}: {(first.reasons or ('no speedup could be computed',))[0]}."
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The decision rules over contenders that may win.
-
-    confidence: of each one's claim to be faster.  barred: contenders that may not win, and may be faster all the same.
-    """
-
-    baseline: Contender
-    able: tuple[Contender, ...]
-    confidence: float
-    barred: tuple[Contender, ...] = ()
-
-    def speculate(self, loads: Loads) -> Choice | None:
-        """Speculation pays over all load points and was measured slower at none.
-
-        To count as slower needs no proof: were noise an excuse, a noisier sweep would recommend more.
-        """
-        winners = [c for c in self.able if self._pays(c, loads) and not slower_at(c, loads)]
-        if not winners:
-            return None
-        best, rival, tie = self._pick(winners, loads)
-        why = f"{describe(best.figures, loads)}; no load point was measured slower.{tie}"
-        return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
-
-    def speculate_below(self, loads: Loads) -> Choice | None:
-        """Speculation pays at every concurrency up to some value, and was measured slower at a higher one."""
-        steps = sorted({load.concurrency for load in loads})
-        for up_to in reversed(steps[:-1]):
-            low = tuple(load for load in loads if load.concurrency <= up_to)
-            high = [step for step in steps if step > up_to]
-            winners = [
-                c
-                for c in self.able
-                if self._pays(c, low)
-                and not slower_at(c, low)
-                and all(_faster(c, _at(low, step)) for step in steps if step <= up_to)
-                and any(_measured_slower(c, _at(loads, step)) for step in high)
-            ]
-            if winners:
-                best, rival, tie = self._pick(winners, low)
-                lost = [step for step in high if _measured_slower(best, _at(loads, step))]
-                why = (
-                    f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
-                    f"At concurrency {lost[0]}: {describe(best.figures, _at(loads, lost[0]))}. "
-                    f"{_gap(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}{tie}"
-                )
-                return Choice(Verdict.SPECULATE_BELOW, best, low, why, up_to, lost[0], rival)
-        return None
-
-    def _elsewhere(self, best: Contender, loads: Loads, lost: Sequence[int]) -> str:
-        """Return a sentence on another candidate that pays where `best` does not."""
-        for step in lost:
-            at = _at(loads, step)
-            others = [c for c in self.able if c is not best and self._pays(c, at)]
-            if others:
-                other = max(others, key=lambda c: _score(c, at))
-                evidence = in_short(other.figures, at)
-                return (
-                    f" At concurrency {step} {other.name} is faster ({evidence}): it would need an engine of its own."
-                )
-        return ""
-
-    def neither(self, loads: Loads) -> Choice:
-        """Say that every candidate is slower, or that this sweep cannot tell."""
-        if all(_slower(c, loads) for c in self.able):
-            return self._all_slower(loads)
-        mixed = [c for c in self.able if self._pays(c, loads)]
-        if mixed:
-            top = max(mixed, key=lambda c: _score(c, loads))
-            slow = slower_at(top, loads)[0]
-            there = f"{slow.label} ({in_short(top.figures, (slow,))})"
-            why = f"{describe(top.figures, loads)}, but slower at {there}: decide by your traffic."
-        else:
-            top = max((c for c in self.able if not _slower(c, loads)), key=lambda c: _promise(c, loads))
-            why = f"{describe(top.figures, loads)}: {what_limits(top.figures, loads, self.confidence, len(self.able))}."
-        return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
-
-    def _all_slower(self, loads: Loads) -> Choice:
-        """Advise against speculation, unless a candidate that may not win was measured faster."""
-        top = max(self.able, key=lambda c: _score(c, loads))
-        why = (
-            "Every candidate that could be measured and compared is slower than no speculation; "
-            f"the best of {len(self.able)}, {describe(top.figures, loads)}."
-        )
-        for c in self.barred:
-            measured = _compared(c, loads)
-            estimate = speedup_estimate(c.figures, measured)
-            if estimate is not None and estimate.mean > 0.0:
-                faster = (
-                    f"{c.name} was measured faster ({in_short(c.figures, measured)}) and cannot win: {c.reasons[0]}."
-                )
-                why = f"Every candidate that may win is slower than no speculation, but {faster}"
-                return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
-        return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
-
-    def _pays(self, contender: Contender, loads: Loads) -> bool:
-        """Clearly faster than its own baseline and than the best engine without speculation."""
-        own = speedup_estimate(contender.figures, loads)
-        if own is None or not own.above(0.0, self.confidence):
-            return False
-        if contender.figures.candidate.args_key == self.baseline.figures.candidate.args_key:
-            return True
-        lead = advantage(contender.ranked, self.baseline.ranked, loads)
-        return lead is not None and lead.above(0.0, self.confidence)
-
-    def _pick(self, winners: Sequence[Contender], loads: Loads) -> tuple[Contender, Contender | None, str]:
-        """Return the winner, its closest rival, and a sentence on ties within noise (smaller K wins)."""
-        top = max(winners, key=lambda c: (_score(c, loads), -c.k))
-        line = [c for c in winners if _line(c) == _line(top)]
-        chosen = smallest_tied([c.ranked for c in line], loads)
-        best = next((c for c in line if c.ranked is chosen), top)
-        others = [c for c in self.able if c is not best]
-        rival = max(others, key=lambda c: _score(c, loads)) if others else None
-        tie = f" {top.name} measured faster by no more than noise: the smaller K is taken." if best is not top else ""
-        return best, rival, tie
-
-
-def _line(contender: Contender) -> tuple[str, str, str]:
-    figures = contender.figures
-    return figures.candidate.draft_name, figures.candidate.args_key, figures.device_key
-
-
-def _score(contender: Contender, loads: Loads) -> float:
-    estimate = speedup_estimate(contender.ranked, loads)
-    return exp(estimate.mean) if estimate else 0.0
-
-
-def _promise(contender: Contender, loads: Loads) -> tuple[float, float]:
-    """Return the upper bound of the log speedup (unbounded without an interval), then the speedup itself."""
-    estimate = speedup_estimate(contender.ranked, loads)
-    if estimate is None:
-        return -inf, 0.0
-    interval = estimate.interval()
-    return interval[1] if interval else inf, estimate.mean
-
-
-def _compared(contender: Contender, loads: Loads) -> Loads:
-    """Return the load points at which the contender has a speedup."""
-    found = ((load, load_figures(contender.figures, load)) for load in loads)
-    return tuple(load for load, figures in found if figures is not None and figures.speedup_by_prompt)
-
-
-def _gap(up_to: int, below: int, steps: Sequence[int]) -> str:
-    """Return what is known between the last concurrency that pays and the first that was measured slower."""
-    between = [str(step) for step in steps if up_to < step < below]
-    if not between:
-        return f"Between {up_to} and {below} nothing was measured."
-    return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(between)})."
-
-
-def _at(loads: Loads, concurrency: int) -> Loads:
-    return tuple(load for load in loads if load.concurrency == concurrency)
-
-
-def _faster(contender: Contender, loads: Loads) -> bool:
-    estimate = speedup_estimate(contender.figures, loads)
-    return estimate is not None and estimate.above(0.0)
-
-
-def _slower(contender: Contender, loads: Loads) -> bool:
-    estimate = speedup_estimate(contender.figures, loads)
-    return estimate is not None and estimate.below(0.0)
-
-
-def _measured_slower(contender: Contender, loads: Loads) -> bool:
-    estimate = speedup_estimate(contender.figures, loads)
-    return estimate is not None and estimate.mean < TOLERATED
-
-
-def slower_at(contender: Contender, loads: Loads) -> list[LoadPoint]:
-    """Return the load points at which the contender was measured slower than no speculation, by more than 1 %."""
-    return [load for load in loads if _measured_slower(contender, (load,))]

@@ -44,7 +44,8 @@ class Column:
 class Estimate:
     """A mean and what its interval needs.
 
-    se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct observations.
+    se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct prompts.
+    lives: engine lives that the standard error is estimated over; 1 where it knows of one life only.
     allowance: half-width for what the observations cannot show (drift between engine lives), added as it
     is: two lives are too few to estimate a variance from, so the difference seen between them stands for it.
     """
@@ -54,6 +55,7 @@ class Estimate:
     df: float
     n: int
     allowance: float = 0.0
+    lives: int = 1
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
         """Return the two-sided Student-t interval widened by the allowance; None where there is no standard error."""
@@ -135,6 +137,28 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
     return Estimate(mean, math.sqrt(error.variance), error.df, n_all)
 
 
+def over_rounds(rounds: Sequence[Sequence[Column]]) -> Estimate | None:
+    """Return the mean over rounds of engine lives, each round's value being the weighted mean of its columns' means.
+
+    The standard error is s/sqrt(L) over the L rounds' values with L - 1 degrees of freedom. It contains what differs
+    from life to life and from repeat to repeat, for these very prompts: they are the same in each round.
+    None where there is no round or a column is empty.
+    """
+    if not rounds or any(not columns or any(not column.values for column in columns) for columns in rounds):
+        return None
+    values = [_round_value(columns) for columns in rounds]
+    prompts = {(column.group, prompt) for columns in rounds for column in columns for prompt in column.values}
+    mean, spread = math.fsum(values) / len(values), spread_of_mean(values)
+    return Estimate(mean, math.sqrt(spread.variance) if spread.df else None, spread.df, len(prompts), lives=len(values))
+
+
+def _round_value(columns: Sequence[Column]) -> float:
+    total = math.fsum(column.weight for column in columns)
+    return math.fsum(
+        column.weight / total * math.fsum(column.values.values()) / len(column.values) for column in columns
+    )
+
+
 def _over_prompts(parts: Sequence[float]) -> Spread:
     return Spread(len(parts) / (len(parts) - 1) * math.fsum(part * part for part in parts), len(parts) - 1)
 
@@ -170,7 +194,7 @@ def ratio_figure(estimate: Estimate | None, estimator: str, *, unit: str = "x", 
     low, high = (None, None) if interval is None else (exp(interval[0]), exp(interval[1]))
     notes = [note] if note else []
     if interval is None:
-        notes.append("one prompt gives no interval")
+        notes.append("one prompt gives no interval" if estimate.lives == 1 else "no interval")
     return Figure(exp(estimate.mean), unit, estimator, estimate.n, "prompts", low, high, "; ".join(notes))
 
 

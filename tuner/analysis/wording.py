@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuner.analysis.comparison import log_drift, speedup_estimate
-from tuner.analysis.statistics import CONFIDENCE, Estimate, exp, student_t
-from tuner.records import LoadPoint, TrialFigures
+from tuner.analysis.paired import lives_note
+from tuner.analysis.resolution import resolution
+from tuner.analysis.statistics import CONFIDENCE, Estimate, exp
+from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
 
 
 def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
-    """Return e.g. "good K=4 runs at 1.62x of no speculation (95 % 1.55-1.70, 24 prompts, within this engine life)"."""
+    """Return e.g. "good K=4 runs at 1.62x of no speculation (95 % 1.55-1.70, 24 prompts, over 3 engine lives)"."""
     estimate = speedup_estimate(trial, loads)
     if estimate is None:
         return f"{trial.candidate.label} has no speedup"
-    evidence = f"{_spread(estimate)}, {estimate.n} prompts, within this engine life"
+    where = lives_note(trial.lives) if trial.lives > 1 else "within this engine life"
+    evidence = f"{_spread(estimate)}, {estimate.n} prompts, {where}"
     return f"{trial.candidate.label} runs at {exp(estimate.mean):.2f}x of no speculation ({evidence})"
 
 
@@ -29,16 +32,49 @@ def _spread(estimate: Estimate) -> str:
     return f"95 % {exp(interval[0]):.2f}-{exp(interval[1]):.2f}" if interval else "no interval"
 
 
-def what_limits(trial: TrialFigures, loads: Sequence[LoadPoint], confidence: float, candidates: int) -> str:
-    """Return why this speedup cannot be told from 1, and the smallest effect that could have been."""
+def what_limits(
+    trial: TrialFigures, loads: Sequence[LoadPoint], confidence: float, candidates: int, resolve: float = 0.03
+) -> str:
+    """Return why this speedup cannot be told from 1, the smallest effect that could be, and what would settle it.
+
+    resolve: the smallest effect worth knowing, as a fraction.
+    """
     estimate = speedup_estimate(trial, loads)
-    if estimate is None or estimate.se is None:
+    fine = resolution(trial, loads, resolve, confidence)
+    if estimate is None or fine is None:
         return "one prompt gives no interval, more prompts are needed"
-    sampling = student_t(confidence, estimate.df) * estimate.se
-    smallest = f"this sweep could have seen no less than {exp(sampling + estimate.allowance) - 1:.1%}"
-    if not estimate.above(0.0) and not estimate.below(0.0) and estimate.allowance > sampling:
+    smallest = f"this sweep could have seen no less than {fine.smallest_effect:.1%}"
+    return f"{_why(trial, loads, estimate, fine, confidence, candidates)}; {smallest}{_remedy(fine)}"
+
+
+def _why(
+    trial: TrialFigures,
+    loads: Sequence[LoadPoint],
+    estimate: Estimate,
+    fine: Resolution,
+    confidence: float,
+    candidates: int,
+) -> str:
+    undecided = not estimate.above(0.0) and not estimate.below(0.0)
+    if fine.life_sd is not None and fine.repeat_sd is not None:
+        lives = f"from one engine life to the next the speedup differs by {fine.life_sd:.1%} (SD)"
+        return f"{lives}, and its repeats add {fine.repeat_sd:.1%}"
+    if undecided and fine.limited_by is Limit.DRIFT:
         drift = exp(log_drift(trial, loads) or 0.0) - 1
-        return f"the baseline itself drifted by {drift:.1%} between its two lives; {smallest}"
+        return f"the baseline itself drifted by {drift:.1%} between its lives"
     if estimate.above(0.0) and confidence > CONFIDENCE:
-        return f"not enough to be sure with {candidates} candidates to choose from; {smallest}"
-    return f"too little to tell from no speculation with {estimate.n} prompts; {smallest}"
+        return f"not enough to be sure with {candidates} candidates to choose from"
+    return f"too little to tell from no speculation with {estimate.n} prompts"
+
+
+_REMEDIES = {
+    Limit.LIVES: "about {n} fresh engine lives",
+    Limit.REPEATS: "about {n} repeats per engine life",
+    Limit.PROMPTS: "about {n} prompts",
+}
+
+
+def _remedy(fine: Resolution) -> str:
+    if fine.needed is None or fine.limited_by not in _REMEDIES:
+        return ""
+    return f", and {_REMEDIES[fine.limited_by].format(n=fine.needed)} would settle {fine.effect:.1%}"

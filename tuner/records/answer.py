@@ -122,6 +122,34 @@ class Verdict(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
+class Limit(StrEnum):
+    """What an answer's uncertainty comes from, mostly."""
+
+    REPEATS = "repeats"
+    LIVES = "lives"
+    PROMPTS = "prompts"
+    DRIFT = "drift"
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """How fine a difference an answer could tell.  Effects are fractions: 0.03 is a speedup of 1.03x.
+
+    smallest_effect: what would have been called in nine of ten sweeps like this one.
+    needed: as many of what limits it (repeats per life, lives, prompts) settle `effect`, the measured effect or the
+    smallest one worth knowing, whichever is larger; None where more of it would not help.
+    life_sd, repeat_sd: standard deviation of a life's log speedup from life to life, and from its repeats; None where
+    one life cannot tell.
+    """
+
+    limited_by: Limit
+    smallest_effect: float
+    effect: float
+    needed: int | None
+    life_sd: float | None = None
+    repeat_sd: float | None = None
+
+
 @dataclass(frozen=True)
 class Answer:
     """The answer for one temperature.
@@ -130,9 +158,9 @@ class Answer:
     speedup over the load points, for speculate_below over those up to `up_to`.  loads: figures of `best`, one per load
     point of this temperature.  why: the evidence in words.
 
-    lives: engine lives of `best` (or of the runner-up, where nothing is recommended) that the answer rests on; 1 says no
-    more than that one life.  similar_prompts: the objective with the prompts as a sample of prompts like them, where
-    `objective` speaks of this eval set.  screened: the objective as the sweep measured it before selection, in one life:
+    lives: engine lives that the answer rests on, of `best` or, where nothing is recommended, of the runner-up; with 1
+    it claims nothing beyond that one life.  similar_prompts: the objective with the prompts as a sample of prompts like
+    them, where `objective` speaks of this eval set.  screened: the objective as it was before selection, in one life:
     too high on average, since the best of many was taken.
 
     For speculate_below: up_to is the largest measured concurrency at which `best` pays, the limit to operate by; below
@@ -152,14 +180,19 @@ class Answer:
     lives: int = 1
     similar_prompts: Figure | None = None
     screened: Figure | None = None
+    resolution: Resolution | None = None
 
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that analysis concludes from a run's records."""
+    """Everything that analysis concludes from a run's records.
+
+    trials: single lives.  finals: arms measured in fresh lives, baselines included.
+    """
 
     answers: tuple[Answer, ...]
     trials: tuple[TrialFigures, ...]
     drift: Mapping[str, Figure]
     warnings: tuple[str, ...]
     failed: Mapping[str, str]
+    finals: tuple[TrialFigures, ...] = ()

@@ -1,0 +1,122 @@
+"""A finalist's figures over all its fresh engine lives."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from tuner.analysis.life import LATENCIES, LoadView, load_view
+from tuner.analysis.metrics import (
+    acceptance_by_position,
+    conditional_by_position,
+    latency_figures,
+    one_life_counts,
+    throughput_figure,
+)
+from tuner.analysis.paired import equal_lengths, lives_note
+from tuner.analysis.rounds import Arm, logs, mean_over, mean_repeat_spread, merged, similar_prompts
+from tuner.analysis.statistics import Column, Spread, exp, median, over_rounds, ratio_figure, undefined
+from tuner.records import Figure, LoadFigures, LoadPoint, Trial, TrialFigures
+
+PAIRED = "mean over rounds of engine lives of geometric means over prompts of paired ratios"
+OWN = "mean over engine lives of geometric means over prompts of medians over repeats"
+RATES = "geometric mean over rounds of engine lives of ratios of medians over repeats"
+
+Pairs = Mapping[int, tuple[LoadView, LoadView]]
+
+
+def final_figures(arm: Arm, load_points: Sequence[LoadPoint], over: Mapping[int, Trial] | None = None) -> TrialFigures:
+    """Return the figures of an arm with at least one life.  Speedups are over the baseline's life of the same round.
+
+    over: lives of another baseline, instead of the arm's own.  A baseline has no speedups but over another one.
+    A round counts at a load point where both lives have a valid request there.
+    """
+    base_lives = arm.baseline if over is None else over
+    paired = arm.candidate.k > 0 or over is not None
+    lives = {n: (life, base_lives.get(n) if paired else life) for n, life in arm.lives.items()}
+    record = next(iter(arm.lives.values())).record
+    loads = []
+    for load in load_points:
+        views = {n: (load_view(life, load.key), load_view(base, load.key)) for n, (life, base) in lives.items() if base}
+        pairs = {n: (a, b) for n, (a, b) in views.items() if a and b and a.tpot_by_prompt and b.tpot_by_prompt}
+        if pairs:
+            loads.append(_load_figures(load, pairs, paired=paired))
+    return TrialFigures(record.number, arm.candidate, record.worker.device_key, tuple(loads), lives=len(arm.lives))
+
+
+def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures:
+    views, baselines = [view for view, _ in pairs.values()], [view for _, view in pairs.values()]
+    whole = merged(views)
+    figures = {**latency_figures(whole), **one_life_counts(whole)}
+    figures |= {name: _own(views, name) for name in LATENCIES}
+    figures["throughput_tok_s"] = throughput_figure(whole)
+    ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}
+    own, base = mean_repeat_spread(views), mean_repeat_spread(baselines) if paired else Spread()
+    if paired:
+        figures |= _comparisons(load, pairs, ratios)
+    tpots = [{p: math.log(seconds) for p, seconds in view.tpot_by_prompt.items()} for view in views]
+    return LoadFigures(
+        load_point=load,
+        figures=figures,
+        acceptance_by_position=acceptance_by_position(whole.repeats),
+        conditional_by_position=conditional_by_position(whole.repeats),
+        rounds={number: _exp(of_round) for number, of_round in ratios.items()},
+        tpot_by_prompt=_exp(mean_over(tpots)),
+        speedup_by_prompt=_exp(mean_over(list(ratios.values()))),
+        repeat_variance=own.variance,
+        repeat_df=int(own.df),
+        baseline_repeat_variance=base.variance,
+        baseline_repeat_df=base.df,
+    )
+
+
+def _exp(values: Mapping[str, float]) -> dict[str, float]:
+    return {prompt: exp(value) for prompt, value in values.items()}
+
+
+def _own(views: Sequence[LoadView], name: str) -> Figure:
+    """Return a latency in seconds, with the interval that its lives give."""
+    lives = [{p: math.log(value) for p, value in view.by_prompt(LATENCIES[name]).items()} for view in views]
+    estimate = over_rounds([[Column(life)] for life in lives])
+    return ratio_figure(estimate, OWN, unit="s", note=lives_note(len(views)) if estimate else "no request worked")
+
+
+def _comparisons(load: LoadPoint, pairs: Pairs, ratios: Mapping[int, Mapping[str, float]]) -> dict[str, Figure]:
+    similar = similar_prompts([[Column(of_round)] for of_round in ratios.values()])
+    return {
+        "speedup_tpot": _over(list(ratios.values())),
+        "speedup_tpot_similar_prompts": ratio_figure(
+            similar, PAIRED, note=f"{lives_note(len(pairs))}, prompts like these"
+        ),
+        "speedup_e2e": _e2e(load, pairs),
+        "ttft_ratio": _over([logs(life, base, "ttft_s") for life, base in pairs.values()]),
+        "throughput_ratio": _throughput(pairs),
+    }
+
+
+def _over(rounds: Sequence[Mapping[str, float]]) -> Figure:
+    usable = [of_round for of_round in rounds if of_round]
+    if not usable:
+        return undefined("x", PAIRED, "no prompt worked in both arms")
+    return ratio_figure(over_rounds([[Column(of_round)] for of_round in usable]), PAIRED, note=lives_note(len(usable)))
+
+
+def _e2e(load: LoadPoint, pairs: Pairs) -> Figure:
+    if not load.equal_lengths:
+        return undefined("x", PAIRED, "sampled answers differ in length between the arms")
+    return _over([logs(base, equal_lengths(life, [base]), "e2e_s") for life, base in pairs.values()])
+
+
+def _throughput(pairs: Pairs) -> Figure:
+    """Return output tokens per second, candidate / baseline; each round is one observation."""
+    both = [(_rate(life), _rate(base)) for life, base in pairs.values()]
+    usable = [math.log(life / base) for life, base in both if life and base]
+    estimate = over_rounds([[Column({"all": value})] for value in usable])
+    if estimate is None:
+        return undefined("x", RATES, "no throughput in one of the arms", "rounds")
+    figure = ratio_figure(estimate, RATES, note=lives_note(len(usable)))
+    return Figure(figure.value, "x", RATES, len(usable), "rounds", figure.low, figure.high, figure.note)
+
+
+def _rate(view: LoadView) -> float:
+    return median(view.throughputs) if view.throughputs else 0.0

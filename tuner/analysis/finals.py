@@ -1,0 +1,187 @@
+"""Fresh engine lives after selection: which, how many, and what they say.
+
+The winner of a sweep was picked for a high figure, so its figure is too high; and one life of an engine can differ from
+the next by more than the effect. So the winner, its closest rival and their baselines are measured again in fresh
+lives, and the answer comes from those alone.
+
+How often the lives so far are judged is limited (LOOKS), and each look spends its share of the error (tuner.analysis
+.levels): adding lives until something looks significant would find an effect where there is none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from tuner.analysis.comparison import speedup_estimate
+from tuner.analysis.eligibility import Contender, disqualifications, preemptions
+from tuner.analysis.final_figures import final_figures
+from tuner.analysis.levels import Levels, final_levels
+from tuner.analysis.power import lives_needed
+from tuner.analysis.rounds import Arm, arms
+from tuner.analysis.rules import Choice
+from tuner.analysis.selection import Screened, decide
+from tuner.records import Bar, Candidate, Protocol, Role, Trial, Verdict
+
+LOOKS = 3
+"""How often the lives may be judged, where their number adapts."""
+HOPELESS = 4
+"""A sweep that needs so many times the allowed lives stops at once and says so."""
+MOST_FAILURES = 2
+"""Fresh lives that a finalist may fail before it is out."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What the fresh lives say so far.
+
+    arms: what runs in each round, baselines first; () where nothing can be confirmed.  wanted: complete rounds that the
+    question needs.  complete: how many there are.  choices: one per temperature, None before the first look.
+    """
+
+    arms: tuple[Candidate, ...]
+    wanted: int
+    complete: int
+    choices: tuple[Choice | None, ...]
+
+    @property
+    def settled(self) -> bool:
+        """Whether no further life is wanted."""
+        return self.complete >= self.wanted
+
+
+def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Protocol) -> Judgement:
+    """Return what the fresh lives among `trials` say, and how many rounds are wanted.
+
+    Depends on the trials alone, so that a sweep that was interrupted goes on as if it had not been.
+    """
+    nothing = (None,) * len(screened)
+    wanted_arms = finalists(screened)
+    if protocol.lives < 2 or not wanted_arms:
+        return Judgement((), 0, 0, nothing)
+    fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
+    complete = complete_rounds(fresh, wanted_arms)
+    if _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES:
+        return Judgement(wanted_arms, len(complete), len(complete), nothing)
+    looks = LOOKS if protocol.max_lives > protocol.lives else 1
+    choices: tuple[Choice | None, ...] = nothing
+    lives = protocol.lives
+    for look in range(looks):
+        if len(complete) < lives:
+            break
+        choices = tuple(_choice(s, fresh, complete[:lives], looks, len(screened)) for s in screened)
+        more = _more(choices, protocol, looks * len(screened)) if look + 1 < looks else lives
+        if more <= lives:
+            break
+        lives = more
+    return Judgement(wanted_arms, lives, len(complete), choices)
+
+
+def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
+    """Return what each round has to measure: the baselines, then the finalists; each once, () without a finalist."""
+    speculative: dict[str, Candidate] = {}
+    baselines: dict[str, Candidate] = {}
+    for at_temperature in screened:
+        for contender in at_temperature.finalists:
+            candidate = contender.figures.candidate
+            speculative.setdefault(candidate.key, candidate)
+            for baseline in (at_temperature.baseline.figures.candidate, candidate.baseline):
+                baselines.setdefault(baseline.key, baseline)
+    return (*baselines.values(), *speculative.values())
+
+
+def complete_rounds(fresh: Sequence[Trial], wanted: Sequence[Candidate]) -> list[int]:
+    """Return the rounds in which every wanted arm was measured, in order."""
+    lives = {arm.candidate.key: set(arm.lives) for arm in arms(fresh)}
+    rounds = [lives.get(candidate.key, set()) for candidate in wanted]
+    return sorted(set.intersection(*rounds)) if rounds else []
+
+
+def failed_often(trials: Sequence[Trial]) -> dict[str, str]:
+    """Return candidate key -> why, for those that failed too many of their fresh lives to be recommended."""
+    reasons: dict[str, list[str]] = {}
+    for trial in trials:
+        if trial.record.role is Role.FINAL and trial.record.failure is not None:
+            reasons.setdefault(trial.record.candidate.key, []).append(trial.record.failure.message)
+    return {
+        key: f"{len(messages)} of its fresh lives failed: {messages[0]}"
+        for key, messages in reasons.items()
+        if len(messages) >= MOST_FAILURES
+    }
+
+
+def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
+    keys = {candidate.key for candidate in candidates}
+    return sum(not trial.record.ok and trial.record.candidate.key in keys for trial in fresh)
+
+
+def _choice(
+    screened: Screened, fresh: Sequence[Trial], rounds: Sequence[int], looks: int, answers: int
+) -> Choice | None:
+    """Return the verdict of these rounds alone; None where nobody is to be confirmed at this temperature."""
+    if not screened.finalists:
+        return None
+    found = {arm.candidate.key: _only(arm, rounds) for arm in arms(fresh)}
+    reference = found[screened.baseline.figures.candidate.key]
+    contenders = [_contender(found[c.figures.candidate.key], reference, screened) for c in screened.finalists]
+    base = _contender(reference, reference, screened)
+    return decide(base, contenders, screened.loads, screened.barred, _levels(screened, looks, answers))
+
+
+def _only(arm: Arm, rounds: Sequence[int]) -> Arm:
+    def kept(lives: dict[int, Trial]) -> dict[int, Trial]:
+        return {number: lives[number] for number in rounds if number in lives}
+
+    return replace(arm, lives=kept(dict(arm.lives)), baseline=kept(dict(arm.baseline)))
+
+
+def _contender(arm: Arm, reference: Arm, screened: Screened) -> Contender:
+    loads = screened.loads
+    bars: list[Bar] = []
+    for life, baseline in arm.pairs.values():
+        bars += disqualifications(life, baseline, loads)
+    own = final_figures(arm, loads)
+    ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
+    return Contender(
+        figures=own,
+        ranked=ranked or final_figures(arm, loads, over=reference.lives),
+        bars=tuple(dict.fromkeys(bars)),
+        preempted=any(preemptions(life, loads) for life in arm.lives.values()),
+    )
+
+
+def _levels(screened: Screened, looks: int, answers: int) -> Levels:
+    """Return the levels with the screened verdict as the main claim: that its best pays where it said so."""
+    first, choice = screened.finalists[0], screened.choice
+    proposed = choice.loads if choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else screened.loads
+    claim = (first.figures.candidate.key, max(load.concurrency for load in proposed))
+    return final_levels(claim, len(screened.finalists), screened.loads, looks, answers)
+
+
+def _more(choices: Sequence[Choice | None], protocol: Protocol, shares: int) -> int:
+    """Return the number of lives that would settle what is open, within the limits; 0 if nothing is open, or hopeless.
+
+    With few lives their standard deviation is as often under- as overestimated, but its median is below the truth:
+    the estimate is divided by the median of sqrt(chi^2 / df).
+    """
+    wanted = 0
+    for choice in choices:
+        if choice is None or choice.verdict is not Verdict.INCONCLUSIVE or choice.runner_up is None:
+            continue
+        estimate = speedup_estimate(choice.runner_up.figures, choice.loads)
+        if estimate is None or estimate.se is None or estimate.lives < 2:
+            continue
+        sd = estimate.se * math.sqrt(estimate.lives) / _median_ratio(estimate.df)
+        effect = max(abs(estimate.mean), math.log1p(protocol.resolve))
+        needed = lives_needed(sd, effect, 1 - 0.05 / shares)
+        if needed <= HOPELESS * protocol.max_lives:
+            wanted = max(wanted, min(protocol.max_lives, max(needed, estimate.lives + 1)))
+    return wanted
+
+
+def _median_ratio(df: float) -> float:
+    """Return the median of s / sigma for s with df degrees of freedom."""
+    from scipy.special import chdtri
+
+    return math.sqrt(float(chdtri(df, 0.5)) / df)

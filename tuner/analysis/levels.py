@@ -1,0 +1,61 @@
+"""How sure each claim of a sweep has to be, so that all of them together are wrong in at most 5 % of sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tuner.analysis.eligibility import Contender
+from tuner.analysis.statistics import CONFIDENCE
+from tuner.records import LoadPoint
+
+Loads = tuple[LoadPoint, ...]
+
+MAIN_SHARE = 0.8
+"""Share of the error that the claim made before the fresh lives may use; all else that they show has the rest."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Confidence of the claim that a contender pays: `main` for `main_claim`, `other` for any other one.
+
+    slower: of the claim that a contender is slower than no speculation.
+    main_claim: key of a candidate and the largest concurrency that the claim includes.
+    """
+
+    other: float
+    slower: float = CONFIDENCE
+    main: float = 1.0
+    main_claim: tuple[str, int] | None = None
+
+    def of(self, contender: Contender, loads: Loads) -> float:
+        """Return the confidence that the claim "it pays at these load points" needs."""
+        claim = (contender.figures.candidate.key, max(load.concurrency for load in loads))
+        return self.main if claim == self.main_claim else self.other
+
+
+def per_sweep_confidence(comparisons: int) -> float:
+    """Return the level of each of so many comparisons that keeps the error of all of them together at 5 %."""
+    return 1 - (1 - CONFIDENCE) / max(comparisons, 1)
+
+
+def screening_levels(contenders: int) -> Levels:
+    """Return the levels of a single life each: any of the contenders may be the lucky one (Bonferroni)."""
+    return Levels(other=per_sweep_confidence(contenders))
+
+
+def final_levels(main_claim: tuple[str, int], finalists: int, loads: Loads, looks: int, answers: int) -> Levels:
+    """Return the levels of fresh lives, measured after the claim was made.
+
+    The error of 5 % is shared by `looks` (how often the lives so far may be judged) and `answers` (temperatures)
+    equally. Of each look's share the main claim gets MAIN_SHARE, all other claims that the lives could support (each
+    finalist, up to each concurrency) the rest together.
+    """
+    share = (1 - CONFIDENCE) / (looks * answers)
+    others = finalists * len({load.concurrency for load in loads}) - 1
+    main = share * (MAIN_SHARE if others else 1.0)
+    return Levels(
+        other=1 - (share - main) / others if others else 1.0,
+        slower=1 - share,
+        main=1 - main,
+        main_claim=main_claim,
+    )

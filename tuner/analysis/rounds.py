@@ -1,0 +1,103 @@
+"""Fresh engine lives of finalists and their baselines: paired within a round, compared between rounds.
+
+A round is one life of each, started one directly after another on one device. Its paired log ratio is one observation;
+what differs between lives shows as the spread between rounds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tuner.analysis.life import LATENCIES, LoadView
+from tuner.analysis.statistics import Column, Estimate, Spread, combined, log_ratios, mean_estimate, over_rounds
+from tuner.records import Candidate, Role, Trial
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One finalist's lives that count, by round.  baseline: those of its own baseline; empty if it is one itself."""
+
+    candidate: Candidate
+    lives: Mapping[int, Trial]
+    baseline: Mapping[int, Trial]
+
+    @property
+    def pairs(self) -> dict[int, tuple[Trial, Trial]]:
+        """Life and baseline of each round that has both."""
+        return {number: (life, self.baseline[number]) for number, life in self.lives.items() if number in self.baseline}
+
+
+def arms(trials: Sequence[Trial]) -> tuple[Arm, ...]:
+    """Return the finalists and baselines that were measured in fresh lives, in the order of their first life.
+
+    Lives of a round count where they ran on one device: the one on which the round began.
+    """
+    finals = [t for t in trials if t.record.role is Role.FINAL and t.record.ok and t.record.round is not None]
+    device: dict[int, str] = {}
+    lives: dict[str, dict[int, Trial]] = {}
+    for trial in sorted(finals, key=lambda t: t.record.number):
+        record, number = trial.record, trial.record.round or 0
+        if device.setdefault(number, record.worker.device_key) == record.worker.device_key:
+            lives.setdefault(record.candidate.key, {})[number] = trial
+    found = []
+    for of_one in lives.values():
+        candidate = next(iter(of_one.values())).record.candidate
+        found.append(Arm(candidate, of_one, lives.get(candidate.baseline.key, {}) if candidate.k else {}))
+    return tuple(found)
+
+
+def logs(top: LoadView, bottom: LoadView, name: str) -> dict[str, float]:
+    """Return log(top / bottom) of a latency for each prompt that both lives have."""
+    metric = LATENCIES[name]
+    return log_ratios(top.by_prompt(metric), bottom.by_prompt(metric))
+
+
+def merged(views: Sequence[LoadView]) -> LoadView:
+    """Return several lives as one: their repeats, numbered anew, and their requests."""
+    places = [(life, repeat.index) for life, view in enumerate(views) for repeat in view.repeats]
+    numbers = {place: number for number, place in enumerate(places)}
+    repeats = tuple(replace(r, index=numbers[life, r.index]) for life, view in enumerate(views) for r in view.repeats)
+    samples = tuple(replace(s, repeat=numbers[life, s.repeat]) for life, view in enumerate(views) for s in view.samples)
+    return LoadView(replace(views[0].measurement, repeats=repeats), repeats, samples)
+
+
+def mean_repeat_spread(views: Sequence[LoadView]) -> Spread:
+    """Return the mean over lives of the variance of a life's mean log TPOT that comes from its repeats.
+
+    Not known (df 0) if a life has a single repeat.
+    """
+    spreads = [view.repeat_spread(LATENCIES["tpot_s"]) for view in views]
+    if not spreads or not all(spread.df for spread in spreads):
+        return Spread()
+    return Spread(math.fsum(spread.variance for spread in spreads) / len(spreads), combined(spreads).df)
+
+
+def mean_over(lives: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return per prompt the mean over lives, for the prompts that every life has."""
+    if not lives:
+        return {}
+    common = [prompt for prompt in lives[0] if all(prompt in life for life in lives)]
+    return {prompt: math.fsum(life[prompt] for life in lives) / len(lives) for prompt in common}
+
+
+def similar_prompts(rounds: Sequence[Sequence[Column]]) -> Estimate | None:
+    """Return what `over_rounds` does, for prompts like these instead of these very prompts.
+
+    The prompts are a second random factor, crossed with the rounds: the variance over prompts of their means over the
+    rounds, divided by their number, is added to that of the rounds (Welch-Satterthwaite for the degrees of freedom).
+    The means over the rounds still hold some of the rounds' noise, which errs on the wide side.
+    """
+    these = over_rounds(rounds)
+    if these is None or these.se is None:
+        return these
+    columns = [
+        replace(first, values=mean_over([columns[i].values for columns in rounds]), spreads=())
+        for i, first in enumerate(rounds[0])
+    ]
+    prompts = mean_estimate(columns)
+    if prompts is None or prompts.se is None:
+        return replace(these, se=None)
+    both = combined([Spread(these.se**2, these.df), Spread(prompts.se**2, prompts.df)])
+    return replace(these, se=math.sqrt(both.variance), df=both.df)

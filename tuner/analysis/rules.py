@@ -1,0 +1,209 @@
+"""The rules by which a verdict is reached, over contenders that may win."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, log
+
+from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
+from tuner.analysis.curve import smallest_tied
+from tuner.analysis.eligibility import Contender
+from tuner.analysis.levels import Levels, Loads
+from tuner.analysis.statistics import exp
+from tuner.analysis.wording import describe, in_short, what_limits
+from tuner.records import LoadPoint, Verdict
+
+TOLERATED = log(0.99)
+"""Log speedup down to which a load point counts as not slower."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A verdict with the contender it rests on, before it is dressed as an Answer.  loads: those it speaks for."""
+
+    verdict: Verdict
+    best: Contender
+    loads: Loads
+    why: str
+    up_to: int | None = None
+    below: int | None = None
+    runner_up: Contender | None = None
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The decision rules, tried in the order of `decide`.
+
+    levels: confidence of each claim.  barred: contenders that may not win, and may be faster all the same.
+    """
+
+    baseline: Contender
+    able: tuple[Contender, ...]
+    levels: Levels
+    barred: tuple[Contender, ...] = ()
+
+    def decide(self, loads: Loads) -> Choice:
+        """Return the verdict over these load points."""
+        return self.speculate(loads) or self.speculate_below(loads) or self.neither(loads)
+
+    def speculate(self, loads: Loads) -> Choice | None:
+        """Speculation pays over all load points and was measured slower at none.
+
+        To count as slower needs no proof: were noise an excuse, a noisier sweep would recommend more.
+        """
+        winners = [c for c in self.able if self._pays(c, loads) and not slower_at(c, loads)]
+        if not winners:
+            return None
+        best, rival, tie = self._pick(winners, loads)
+        why = f"{describe(best.figures, loads)}; no load point was measured slower.{tie}"
+        return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
+
+    def speculate_below(self, loads: Loads) -> Choice | None:
+        """Speculation pays at every concurrency up to some value, and was measured slower at a higher one."""
+        steps = sorted({load.concurrency for load in loads})
+        for up_to in reversed(steps[:-1]):
+            low = tuple(load for load in loads if load.concurrency <= up_to)
+            high = [step for step in steps if step > up_to]
+            winners = [
+                c
+                for c in self.able
+                if self._pays(c, low)
+                and not slower_at(c, low)
+                and all(_faster(c, _at(low, step)) for step in steps if step <= up_to)
+                and any(_measured_slower(c, _at(loads, step)) for step in high)
+            ]
+            if winners:
+                best, rival, tie = self._pick(winners, low)
+                lost = [step for step in high if _measured_slower(best, _at(loads, step))]
+                why = (
+                    f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
+                    f"At concurrency {lost[0]}: {describe(best.figures, _at(loads, lost[0]))}. "
+                    f"{_gap(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}{tie}"
+                )
+                return Choice(Verdict.SPECULATE_BELOW, best, low, why, up_to, lost[0], rival)
+        return None
+
+    def _elsewhere(self, best: Contender, loads: Loads, lost: Sequence[int]) -> str:
+        """Return a sentence on another candidate that pays where `best` does not."""
+        for step in lost:
+            at = _at(loads, step)
+            others = [c for c in self.able if c is not best and self._pays(c, at)]
+            if others:
+                other = max(others, key=lambda c: _score(c, at))
+                evidence = in_short(other.figures, at)
+                return (
+                    f" At concurrency {step} {other.name} is faster ({evidence}): it would need an engine of its own."
+                )
+        return ""
+
+    def neither(self, loads: Loads) -> Choice:
+        """Say that every candidate is slower, or that this sweep cannot tell."""
+        if all(self._slower(c, loads) for c in self.able):
+            return self._all_slower(loads)
+        mixed = [c for c in self.able if self._pays(c, loads)]
+        if mixed:
+            top = max(mixed, key=lambda c: _score(c, loads))
+            slow = slower_at(top, loads)[0]
+            there = f"{slow.label} ({in_short(top.figures, (slow,))})"
+            why = f"{describe(top.figures, loads)}, but slower at {there}: decide by your traffic."
+        else:
+            top = max((c for c in self.able if not self._slower(c, loads)), key=lambda c: _promise(c, loads))
+            level = self.levels.of(top, loads)
+            why = f"{describe(top.figures, loads)}: {what_limits(top.figures, loads, level, len(self.able))}."
+        return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
+
+    def _all_slower(self, loads: Loads) -> Choice:
+        """Advise against speculation, unless a candidate that may not win was measured faster."""
+        top = max(self.able, key=lambda c: _score(c, loads))
+        why = (
+            "Every candidate that could be measured and compared is slower than no speculation; "
+            f"the best of {len(self.able)}, {describe(top.figures, loads)}."
+        )
+        for c in self.barred:
+            measured = _compared(c, loads)
+            estimate = speedup_estimate(c.figures, measured)
+            if estimate is not None and estimate.mean > 0.0:
+                faster = (
+                    f"{c.name} was measured faster ({in_short(c.figures, measured)}) and cannot win: {c.reasons[0]}."
+                )
+                why = f"Every candidate that may win is slower than no speculation, but {faster}"
+                return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
+        return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
+
+    def _pays(self, contender: Contender, loads: Loads) -> bool:
+        """Clearly faster than its own baseline and than the best engine without speculation."""
+        own, level = speedup_estimate(contender.figures, loads), self.levels.of(contender, loads)
+        if own is None or not own.above(0.0, level):
+            return False
+        if contender.figures.candidate.args_key == self.baseline.figures.candidate.args_key:
+            return True
+        lead = advantage(contender.ranked, self.baseline.ranked, loads)
+        return lead is not None and lead.above(0.0, level)
+
+    def _slower(self, contender: Contender, loads: Loads) -> bool:
+        estimate = speedup_estimate(contender.figures, loads)
+        return estimate is not None and estimate.below(0.0, self.levels.slower)
+
+    def _pick(self, winners: Sequence[Contender], loads: Loads) -> tuple[Contender, Contender | None, str]:
+        """Return the winner, its closest rival, and a sentence on ties within noise (smaller K wins)."""
+        top = max(winners, key=lambda c: (_score(c, loads), -c.k))
+        line = [c for c in winners if _line(c) == _line(top)]
+        chosen = smallest_tied([c.ranked for c in line], loads)
+        best = next((c for c in line if c.ranked is chosen), top)
+        others = [c for c in self.able if c is not best]
+        rival = max(others, key=lambda c: _score(c, loads)) if others else None
+        tie = f" {top.name} measured faster by no more than noise: the smaller K is taken." if best is not top else ""
+        return best, rival, tie
+
+
+def _line(contender: Contender) -> tuple[str, str, str]:
+    figures = contender.figures
+    return figures.candidate.draft_name, figures.candidate.args_key, figures.device_key
+
+
+def _score(contender: Contender, loads: Loads) -> float:
+    estimate = speedup_estimate(contender.ranked, loads)
+    return exp(estimate.mean) if estimate else 0.0
+
+
+def _promise(contender: Contender, loads: Loads) -> tuple[float, float]:
+    """Return the upper bound of the log speedup (unbounded without an interval), then the speedup itself."""
+    estimate = speedup_estimate(contender.ranked, loads)
+    if estimate is None:
+        return -inf, 0.0
+    interval = estimate.interval()
+    return interval[1] if interval else inf, estimate.mean
+
+
+def _compared(contender: Contender, loads: Loads) -> Loads:
+    """Return the load points at which the contender has a speedup."""
+    found = ((load, load_figures(contender.figures, load)) for load in loads)
+    return tuple(load for load, figures in found if figures is not None and figures.speedup_by_prompt)
+
+
+def _gap(up_to: int, below: int, steps: Sequence[int]) -> str:
+    """Return what is known between the last concurrency that pays and the first that was measured slower."""
+    between = [str(step) for step in steps if up_to < step < below]
+    if not between:
+        return f"Between {up_to} and {below} nothing was measured."
+    return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(between)})."
+
+
+def _at(loads: Loads, concurrency: int) -> Loads:
+    return tuple(load for load in loads if load.concurrency == concurrency)
+
+
+def _faster(contender: Contender, loads: Loads) -> bool:
+    estimate = speedup_estimate(contender.figures, loads)
+    return estimate is not None and estimate.above(0.0)
+
+
+def _measured_slower(contender: Contender, loads: Loads) -> bool:
+    estimate = speedup_estimate(contender.figures, loads)
+    return estimate is not None and estimate.mean < TOLERATED
+
+
+def slower_at(contender: Contender, loads: Loads) -> list[LoadPoint]:
+    """Return the load points at which the contender was measured slower than no speculation, by more than 1 %."""
+    return [load for load in loads if _measured_slower(contender, (load,))]

@@ -1,0 +1,140 @@
+"""From trials to what one life of each candidate says: who is compared with which baseline, and who competes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from tuner.analysis.comparison import against
+from tuner.analysis.eligibility import Contender, disqualifications, preemptions
+from tuner.analysis.finals import failed_often
+from tuner.analysis.metrics import trial_figures
+from tuner.analysis.selection import Screened, screen
+from tuner.errors import NothingMeasured
+from tuner.records import Bar, BarKind, LoadPoint, Role, Trial, TrialFigures
+
+Place = tuple[str, str]  # (device_key, args_key): what a candidate shares with its baseline
+
+
+@dataclass(frozen=True)
+class Screening:
+    """Everything about the single lives.
+
+    worked: trials that gave figures, finals left out.  baselines: lives by place, as they were measured.
+    figures: by trial number.  screened: one per temperature.
+    """
+
+    worked: tuple[Trial, ...]
+    baselines: Mapping[Place, tuple[Trial, ...]]
+    figures: Mapping[int, TrialFigures]
+    screened: tuple[Screened, ...]
+
+    def first_life(self, trial: Trial) -> Trial | None:
+        """Return the first life of the trial's own baseline; None if there is none."""
+        lives = self.baselines.get(place_of(trial))
+        return lives[0] if lives else None
+
+
+def screening(
+    trials: Sequence[Trial],
+    load_points: Sequence[LoadPoint],
+    default_gpu_memory_utilization: float | None = None,
+    undeployable: Mapping[str, str] | None = None,
+) -> Screening:
+    """Return what the single lives say, one verdict for every temperature among `load_points`.
+
+    default_gpu_memory_utilization: the engine's own, for ties.
+    undeployable: key of a candidate -> why it may be measured and never recommended.
+    Raises NothingMeasured if no baseline worked: there is nothing to compare with.
+    """
+    screened_roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
+    worked = tuple(trial for trial in trials if trial.record.ok and trial.record.role in screened_roles)
+    baselines = baseline_lives(worked)
+    if not baselines:
+        raise _nothing_measured(trials)
+    figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
+    barred = {key: Bar(BarKind.MORE_FAILURES, reason) for key, reason in failed_often(trials).items()}
+    barred |= {key: Bar(BarKind.UNDEPLOYABLE, reason) for key, reason in (undeployable or {}).items()}
+    screened = []
+    for temperature in dict.fromkeys(load.sampling.temperature for load in load_points):
+        loads = tuple(load for load in load_points if load.sampling.temperature == temperature)
+        competing = [
+            _barred(_contender(trial, figures, baselines, loads), barred) for trial in _competing(worked, baselines)
+        ]
+        screened.append(screen(temperature, loads, competing, default_gpu_memory_utilization))
+    return Screening(worked, baselines, figures, tuple(screened))
+
+
+def _nothing_measured(trials: Sequence[Trial]) -> NothingMeasured:
+    what = "No baseline (the engine without speculation) gave a measurement"
+    failed = next((t for t in trials if t.record.role is Role.BASELINE and t.record.failure), None)
+    if failed is None or failed.record.failure is None:
+        return NothingMeasured(f"{what}: none was run.", "Start the sweep again: it goes on where it ended.")
+    look = f"See trials/{failed.record.name}/engine.log, and start the sweep again: it tries the baseline anew."
+    return NothingMeasured(f"{what}: {failure_words(failed)}", f"{failed.record.failure.next_step}\n{look}".strip())
+
+
+def failure_words(trial: Trial) -> str:
+    """Return why a trial gave no figures, with its cause; "" if it did."""
+    failure = trial.record.failure
+    if failure is None:
+        return ""
+    return f"{failure.message} ({failure.cause})" if failure.cause else failure.message
+
+
+def baseline_lives(trials: Sequence[Trial]) -> dict[Place, tuple[Trial, ...]]:
+    """Return the baselines that worked by place, in the order they were measured; never pooled over devices."""
+    lives: dict[Place, tuple[Trial, ...]] = {}
+    for trial in sorted(trials, key=lambda t: t.record.number):
+        if trial.record.ok and not trial.record.candidate.k:
+            lives[place_of(trial)] = (*lives.get(place_of(trial), ()), trial)
+    return lives
+
+
+def place_of(trial: Trial) -> Place:
+    """Return what the trial shares with its baseline."""
+    return trial.record.worker.device_key, trial.record.candidate.args_key
+
+
+def _figures(trial: Trial, baselines: Mapping[Place, tuple[Trial, ...]]) -> TrialFigures:
+    lives = baselines.get(place_of(trial), ())
+    if trial.record.candidate.k:
+        return trial_figures(trial, *(lives or (None,)))
+    return trial_figures(trial, None, *(lives[1:] if lives and trial is lives[0] else ()))
+
+
+def _competing(worked: Sequence[Trial], baselines: Mapping[Place, tuple[Trial, ...]]) -> list[Trial]:
+    """Return the first life of each baseline, then the candidates."""
+    candidates = [trial for trial in worked if trial.record.role is Role.CANDIDATE and trial.record.candidate.k]
+    return [*(lives[0] for lives in baselines.values()), *candidates]
+
+
+def _contender(
+    trial: Trial,
+    figures: Mapping[int, TrialFigures],
+    baselines: Mapping[Place, tuple[Trial, ...]],
+    load_points: Sequence[LoadPoint],
+) -> Contender:
+    """Return the trial as it competes at these load points (of one temperature)."""
+    device, first_args = trial.record.worker.device_key, next(iter(baselines))[1]
+    own_lives, reference = baselines.get(place_of(trial)), baselines.get((device, first_args))
+    first = own_lives[0] if own_lives else None
+    ranked = own = figures[trial.record.number]
+    bars = disqualifications(trial, first, load_points)
+    if first is not None and reference is not None:
+        ranked = against(own, figures[first.record.number], figures[reference[0].record.number])
+    elif first is not None:
+        bars = (*bars, Bar(BarKind.NO_BASELINE, "no reference baseline on its device"))
+    return Contender(
+        figures=own,
+        ranked=ranked,
+        bars=bars,
+        preempted=preemptions(trial, load_points) > 0,
+        kv_cache_tokens=trial.record.engine.kv_cache_tokens if trial.record.engine else None,
+    )
+
+
+def _barred(contender: Contender, bars: Mapping[str, Bar]) -> Contender:
+    """Return the contender with the reason why it must never be deployed, if there is one."""
+    bar = bars.get(contender.figures.candidate.key)
+    return contender if bar is None else replace(contender, bars=(*contender.bars, bar))
