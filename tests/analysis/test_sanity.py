@@ -118,6 +118,15 @@ def test_repeats_of_one_answer_are_not_several(make_trial: Make) -> None:
     assert kinds(trial, base) == []
 
 
+def test_a_prompt_counts_by_the_share_of_its_answers(make_trial: Make) -> None:
+    """One of three answers to each of 12 prompts loops: 4 prompts' worth, p = 495/10626 = 0.047. Two of three: 8."""
+    base = make_trial(prompts=12)
+    for of_three, expected in ((1, []), (2, [BarKind.DEGENERATE_TEXT])):
+        trial = make_trial(1, k=2, prompts=12)
+        samples = tuple(replace(s, token_ids=LOOP) if s.repeat < of_three else s for s in trial.samples)
+        assert kinds(replace(trial, samples=samples), base) == expected
+
+
 @pytest.mark.parametrize("text", ["", " \n"])
 def test_empty_answers_bar(make_trial: Make, text: str) -> None:
     trial = changed(make_trial(1, k=2), lambda s, _i: replace(s, text=text))
