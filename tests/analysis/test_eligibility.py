@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.eligibility import Contender, disqualifications
+from tuner.analysis.findings import findings
 from tuner.analysis.metrics import trial_figures
 from tuner.analysis.warnings import run_warnings
-from tuner.records import Bar, BarKind, LoadPoint, Trial
+from tuner.records import Bar, BarKind, Barred, LoadPoint, Sampling, Trial
 
 C1, C8 = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33)
 LOADS = (C1, C8)
@@ -70,3 +71,11 @@ def test_doubts_about_counters_become_warnings(make_trial: Make) -> None:
     flat = make_trial(1, k=4, acceptance=(0.8,) * 4, tokens=201, prompts=20)
     (line,) = run_warnings([base, flat], {0: base, 1: base}, {})
     assert line.startswith(f"good K=4 (trial 1) at {C1.label}: acceptance does not fall")
+
+
+def test_who_is_barred_is_a_finding_at_its_own_temperature(make_trial: Make) -> None:
+    warm = replace(C1, sampling=Sampling(temperature=0.7))
+    base, trial = make_trial(loads=(C1, warm)), make_trial(1, k=2, loads=(C1,))
+    (found,) = findings([base, trial], (C1, warm)).barred
+    assert found == Barred(trial.record.candidate, 0.7, Bar(BarKind.INCOMPLETE, f"not measured at {warm.label}"))
+    assert findings([base, make_trial(1, k=2, loads=(C1, warm))], (C1, warm)).barred == ()

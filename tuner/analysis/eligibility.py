@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.plausible import counter_bars
 from tuner.analysis.sanity import text_bars
-from tuner.records import Bar, BarKind, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
+from tuner.records import Bar, BarKind, Barred, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
 GPU_MEMORY = "gpu_memory_utilization"
 
@@ -47,6 +47,18 @@ class Contender:
         """gpu_memory_utilization, None for the engine's default."""
         value = self.figures.candidate.engine_args.get(GPU_MEMORY)
         return float(value) if isinstance(value, int | float) else None
+
+
+def barred(contenders: Mapping[float, Sequence[Contender]]) -> tuple[Barred, ...]:
+    """Return each speculative contender's bars, by temperature."""
+    found = [
+        Barred(contender.figures.candidate, temperature, bar)
+        for temperature, at in contenders.items()
+        for contender in at
+        if contender.k
+        for bar in contender.bars
+    ]
+    return tuple(found)
 
 
 def disqualifications(trial: Trial, baseline: Trial | None, load_points: Sequence[LoadPoint]) -> tuple[Bar, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tuner.analysis.curve import k_curves
+from tuner.analysis.eligibility import barred
 from tuner.analysis.final_figures import final_figures
 from tuner.analysis.finals import Judgement, judge
 from tuner.analysis.rounds import arms
@@ -34,6 +35,7 @@ def findings(
     judgement = judge(single.screened, trials, protocol)
     failed = [trial for trial in trials if not trial.record.ok]
     lost = [(t.record.candidate, failure_words(t)) for t in failed if t.record.role is Role.CANDIDATE]
+    contenders = {s.temperature: s.contenders for s in single.screened}
     curves = k_curves(list(single.figures.values()), load_points, threshold, lost)
     return Findings(
         answers=tuple(
@@ -47,11 +49,12 @@ def findings(
             *run_warnings(
                 single.worked,
                 {trial.record.number: single.first_life(trial) for trial in single.worked},
-                {s.temperature: s.contenders for s in single.screened},
+                contenders,
             ),
             *_final_warnings(judgement, protocol),
         ),
         failed={trial.record.name: failure_words(trial) for trial in failed},
+        barred=barred(contenders),
     )
 
 

@@ -3,6 +3,7 @@
 from tuner.records.answer import (
     ARTIFACT_VERSION,
     Answer,
+    Barred,
     CurvePoint,
     Figure,
     Findings,
@@ -56,6 +57,7 @@ __all__ = [
     "Answer",
     "Bar",
     "BarKind",
+    "Barred",
     "Candidate",
     "Counters",
     "CurvePoint",

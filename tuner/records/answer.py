@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
-from tuner.records.quality import Losslessness
+from tuner.records.quality import Bar, Losslessness
 
 ARTIFACT_VERSION = 1
 
@@ -184,10 +184,19 @@ class Answer:
 
 
 @dataclass(frozen=True)
+class Barred:
+    """A candidate that may not win at a temperature, and why."""
+
+    candidate: Candidate
+    temperature: float
+    bar: Bar
+
+
+@dataclass(frozen=True)
 class Findings:
     """Everything that analysis concludes from a run's records.
 
-    trials: single lives.  finals: arms measured in fresh lives, baselines included.
+    trials: single lives.  finals: arms measured in fresh lives, baselines included.  barred: one for each reason.
     """
 
     answers: tuple[Answer, ...]
@@ -196,3 +205,4 @@ class Findings:
     warnings: tuple[str, ...]
     failed: Mapping[str, str]
     finals: tuple[TrialFigures, ...] = ()
+    barred: tuple[Barred, ...] = ()
