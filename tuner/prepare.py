@@ -11,6 +11,7 @@ from tuner.engine.environment import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
 from tuner.preflight import PromptLengths, check_draft, check_inputs, check_target
+from tuner.preflight.weights import weight_bytes
 from tuner.provenance import fingerprint, machine, model_identity, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
 from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
@@ -94,7 +95,7 @@ def prepare(request: SweepRequest) -> Prepared:
         candidates=possible,
         eval_sets=eval_sets,
         lengths=lengths,
-        manifest=_manifest(request, space, target, engine, eval_sets, possible, unavailable),
+        manifest=_manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
@@ -164,6 +165,7 @@ def _manifest(
     request: SweepRequest,
     space: SearchSpace,
     target: str,
+    directory: str,
     engine: Engine,
     eval_sets: Mapping[str, EvalSet],
     possible: tuple[Candidate, ...],
@@ -186,6 +188,7 @@ def _manifest(
         candidates=tuple(candidate.key for candidate in possible),
         machine=machine(),
         repeat_with=request.command,
+        target_weight_bytes=weight_bytes(Path(directory)) if engine.kind == "vllm" else None,
     )
 
 

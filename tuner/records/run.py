@@ -17,6 +17,7 @@ class RunManifest:
     default_gpu_memory_utilization: the engine's own, None where it is not known.  repeat_with: the command line.
     unavailable: what this engine cannot run, with the reason.  candidates: keys of those that the space has now, which
     alone are reported; () for all (runs of older versions).
+    target_weight_bytes: what one decode step reads of the target's weights, None where its files do not tell.
     """
 
     target: str
@@ -35,6 +36,7 @@ class RunManifest:
     candidates: tuple[str, ...] = ()
     machine: Mapping[str, Json] = field(default_factory=dict)
     repeat_with: tuple[str, ...] = ()
+    target_weight_bytes: int | None = None
 
     @property
     def temperatures(self) -> tuple[float, ...]:
