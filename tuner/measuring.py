@@ -5,22 +5,21 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 
 from tuner.analysis.comparison import objective_speedup, objective_tpot
 from tuner.analysis.metrics import trial_figures
+from tuner.confirming import Confirming
 from tuner.errors import PoolError
+from tuner.outlook import Running, outlook
 from tuner.pool import Pool
 from tuner.prepare import Prepared
-from tuner.progress import Progress, SweepView, WorkerProgress
+from tuner.progress import Progress, SweepView
 from tuner.records import (
     Candidate,
     Failure,
     FailureKind,
     Json,
-    PhaseTimes,
     Role,
     Trial,
     TrialFigures,
@@ -29,18 +28,11 @@ from tuner.records import (
 from tuner.search.schedule import Scheduler, Task
 from tuner.search.study import Study
 from tuner.store import RunStore
-from tuner.trial import TrialSpec, run_trial
+from tuner.trial import TrialSpec, run_trial, unmeasured
 from tuner.words import ROLE_WORDS, trial_words
 
 POLL_S = 0.25
 MAX_ATTEMPTS = 3
-
-
-@dataclass(frozen=True)
-class _Running:
-    task: Task
-    number: int
-    since_s: float
 
 
 def counts_as_done(record: TrialRecord, *, retry_failed: bool = False) -> bool:
@@ -74,18 +66,22 @@ class Measuring:
         self._pool = pool
         self._view = view
         self._started_s = time.monotonic()
-        self._running: dict[int, _Running] = {}
+        self._running: dict[int, Running] = {}
         self._alive = set(range(len(pool.workers)))
         self._attempts: Counter[str] = Counter()
         self._asked: set[str] = set()
         self._baselines: dict[tuple[str, str], Trial] = {}
         self._best = ("", 0.0)
         self._number = 0
+        self._confirming = Confirming(store, prepared.manifest)
         done = self._resume(retry_failed)
-        self._baseline_again = prepared.space.protocol.baseline_again
+        protocol = prepared.space.protocol
+        self._baseline_again = protocol.baseline_again
         self._groups = len({candidate.args_key for candidate in prepared.candidates})
         devices = [worker.device_key for worker in pool.workers]
-        self._scheduler = Scheduler(self._ask, devices, done, baseline_again=self._baseline_again)
+        self._scheduler = Scheduler(
+            self._ask, devices, done, baseline_again=self._baseline_again, baseline_every=protocol.baseline_every
+        )
 
     def run(self) -> None:
         """Measure until nothing is left. Raises PoolError when the last worker is lost."""
@@ -110,7 +106,7 @@ class Measuring:
                 continue
             done.append(record)
             figures = self._figures(trial)
-            if record.role is not Role.BASELINE_AGAIN:
+            if record.role in (Role.BASELINE, Role.CANDIDATE):
                 told.append((record.candidate, self._values(figures), self._attrs(record, figures)))
         self._study.reconcile(told)
         if done:
@@ -118,21 +114,21 @@ class Measuring:
         return done
 
     def _ask(self) -> Candidate | None:
-        candidate = None if self._limit_reached() else self._study.ask()
+        candidate = None if self._limit_reached(self._reserved()) else self._study.ask()
         if candidate is not None:
             self._asked.add(candidate.key)
         return candidate
 
-    def _limit_reached(self) -> bool:
-        limits = self._prepared.space.limits
+    def _limit_reached(self, reserved: int) -> bool:
+        """Whether another trial may not be begun, if so many engine starts have to be left for others."""
         begun = sum(record.engine is not None for record in self.fresh) + len(self._running)
-        reserved = max(self._scheduler.closing, 1) if self._baseline_again else 0
-        elapsed_min = (time.monotonic() - self._started_s) / 60
-        return (
-            (limits.max_trials is not None and begun >= limits.max_trials)
-            or (limits.max_engine_starts is not None and begun + reserved >= limits.max_engine_starts)
-            or (limits.max_minutes is not None and elapsed_min >= limits.max_minutes)
-        )
+        return self._prepared.space.limits.reached(begun, time.monotonic() - self._started_s, reserved)
+
+    def _reserved(self) -> int:
+        """Engine starts that candidates must leave: for closing baselines and, within half the limit, for finalists."""
+        protocol, most = self._prepared.space.protocol, self._prepared.space.limits.max_engine_starts or 0
+        closing = max(self._scheduler.closing, 1) if self._baseline_again else 0
+        return closing + (min(2 * protocol.lives, most // 2) if protocol.lives > 1 else 0)
 
     def _start_idle_workers(self) -> None:
         alive_before = None
@@ -147,11 +143,24 @@ class Measuring:
                 self._start(worker, task)
                 return
             failure = Failure(FailureKind.NO_BASELINE, task.skip)
-            self._keep(Trial(self._empty_record(worker, task, self._next_number(), failure)))
+            self._keep(self._unmeasured(worker, task, self._next_number(), failure))
+        if task := self._final_task(worker):
+            self._start(worker, task)
+
+    def _final_task(self, worker: int) -> Task | None:
+        """Return a finalist's fresh life, once all single lives are measured."""
+        single = any(running.task.role is not Role.FINAL for running in self._running.values())
+        if single or self._limit_reached(0):
+            return None
+        facts = self._pool.workers
+        task = self._confirming.next(facts[worker], [facts[alive] for alive in sorted(self._alive)])
+        while self._confirming.notes:
+            self._view.message(self._confirming.notes.pop(0))
+        return task
 
     def _start(self, worker: int, task: Task) -> None:
         number = self._next_number()
-        self._running[worker] = _Running(task, number, time.monotonic())
+        self._running[worker] = Running(task, number, time.monotonic())
         spec = self._spec(task, number)
         self._view.message(f"trial {number}: {task.candidate.label} ({ROLE_WORDS[task.role]})")
         try:
@@ -173,6 +182,7 @@ class Measuring:
             protocol=prepared.space.protocol,
             log_dir=str(self._store.trial_dir(name)),
             env=prepared.manifest.env,
+            round=task.round,
         )
 
     def _next_number(self) -> int:
@@ -183,19 +193,23 @@ class Measuring:
         running = self._running.pop(worker)
         if isinstance(outcome, Trial):
             self._keep(outcome)
-            return
-        self._lose(worker, running, outcome)
+        else:
+            self._lose(worker, running, outcome)
 
-    def _lose(self, worker: int, running: _Running, error: PoolError) -> None:
+    def _lose(self, worker: int, running: Running, error: PoolError) -> None:
         """A lost worker says nothing about the candidate: it runs again, MAX_ATTEMPTS times in all."""
         self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
-        attempt = f"{self._pool.workers[worker].device_key} {running.task.role} {running.task.candidate.key}"
+        task, device_key = running.task, self._pool.workers[worker].device_key
+        attempt = f"{device_key} {task.role} {task.candidate.key} {task.round}"
         self._attempts[attempt] += 1
         if self._attempts[attempt] < MAX_ATTEMPTS:
-            self._scheduler.put_back(running.task, self._pool.workers[worker].device_key)
+            if task.role is Role.FINAL:
+                self._confirming.put_back(task)
+            else:
+                self._scheduler.put_back(task, device_key)
             return
         failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
-        self._keep(Trial(self._empty_record(worker, running.task, running.number, failure)))
+        self._keep(self._unmeasured(worker, running.task, running.number, failure))
 
     def _give_up(self, worker: int, task: Task, error: PoolError) -> None:
         """No process can be made on these devices any more: go on with the others, if there are others."""
@@ -204,24 +218,22 @@ class Measuring:
         self._alive.discard(worker)
         if not self._alive:
             raise error
-        self._scheduler.gone(task, self._pool.workers[worker].device_key)
+        device_key = self._pool.workers[worker].device_key
+        if task.role is Role.FINAL:
+            self._confirming.gone(device_key)
+        else:
+            self._scheduler.gone(task, device_key)
 
-    def _empty_record(self, worker: int, task: Task, number: int, failure: Failure) -> TrialRecord:
-        return TrialRecord(
-            number=number,
-            role=task.role,
-            candidate=task.candidate,
-            worker=self._pool.workers[worker],
-            started_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            phases=PhaseTimes(),
-            failure=failure,
-        )
+    def _unmeasured(self, worker: int, task: Task, number: int, failure: Failure) -> Trial:
+        facts = self._pool.workers[worker]
+        return Trial(unmeasured(number, task.role, task.candidate, facts, failure, task.round))
 
     def _keep(self, trial: Trial) -> None:
         record = trial.record
         self._store.save(trial)
         self.fresh.append(record)
         self._scheduler.finished(record)
+        self._confirming.finished(record)
         figures = self._figures(trial)
         if record.candidate.key in self._asked:  # a further device's own baseline was not the study's question
             self._asked.discard(record.candidate.key)
@@ -236,6 +248,7 @@ class Measuring:
         group = (record.worker.device_key, record.candidate.args_key)
         if record.role is Role.BASELINE:
             self._baselines[group] = trial
+        if record.candidate.k == 0 and record.role is not Role.BASELINE_AGAIN:
             return trial_figures(trial, None)
         return trial_figures(trial, self._baselines.get(group))
 
@@ -261,24 +274,15 @@ class Measuring:
         return attrs
 
     def _progress(self) -> Progress:
-        now = time.monotonic()
-        phases = self._pool.phases()
-        finished = [record.phases.total_s for record in self.fresh if record.ok]
-        running = [now - run.since_s for run in self._running.values()]
-        left_s = None
-        to_come = self._to_come()
-        if finished:
-            mean_s = sum(finished) / len(finished)
-            left = (to_come + len(running)) * mean_s - sum(min(age, mean_s) for age in running)
-            left_s = max(0.0, left / max(1, len(self._alive)))
-        return Progress(
-            planned=len(self.fresh) + len(self._running) + to_come,
-            done=len(self.fresh),
-            failed=sum(not record.ok for record in self.fresh),
-            elapsed_s=now - self._started_s,
-            left_s=left_s,
+        return outlook(
+            self.fresh,
+            self._running,
+            self._to_come(),
+            {worker: self._pool.workers[worker] for worker in self._alive},
+            self._pool.phases(),
             best=self._best[0],
-            workers=tuple(self._worker_progress(worker, phases.get(worker, ""), now) for worker in sorted(self._alive)),
+            started_s=self._started_s,
+            now_s=time.monotonic(),
         )
 
     def _to_come(self) -> int:
@@ -287,11 +291,11 @@ class Measuring:
         closed = sum(record.role is Role.BASELINE_AGAIN for record in self.fresh)
         closing = sum(run.task.role is Role.BASELINE_AGAIN for run in self._running.values())
         expected = self._groups - closed - closing if self._baseline_again else 0
-        return candidates + max(self._scheduler.closing, expected, 0)
+        return candidates + max(self._scheduler.closing, expected, 0) + self._finals_to_come()
 
-    def _worker_progress(self, worker: int, phase: str, now: float) -> WorkerProgress:
-        device = self._pool.workers[worker].device
-        running = self._running.get(worker)
-        if running is None:
-            return WorkerProgress(device)
-        return WorkerProgress(device, running.task.candidate.label, phase, now - running.since_s)
+    def _finals_to_come(self) -> int:
+        """Fresh lives that are still to come; before the finalists are known, two and their baseline."""
+        protocol = self._prepared.space.protocol
+        if self._study.waiting or not any(r.role is Role.FINAL for r in self.fresh):
+            return 3 * protocol.lives if protocol.lives > 1 else 0
+        return self._confirming.waiting

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
-from tuner.analysis.findings import latest_attempts
 from tuner.errors import OutputError
+from tuner.evidence import evidence
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.plots import save_plots
 from tuner.records import Findings, Json, Role, RunManifest, Trial
 from tuner.report_page import report_markdown
-from tuner.space.methods import undeployable
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
 
@@ -63,13 +62,14 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     """
     stored, kept = read_run(run)
     manifest = _manifest_adapter().validate_python(stored.details)
-    trials = _of_the_space(latest_attempts(kept), manifest)
+    known = evidence(kept, manifest)
+    trials = known.trials
     findings = analyse(
         trials,
         manifest.load_points,
         default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
         threshold=manifest.inflection_threshold,
-        undeployable=_undeployable(trials),
+        undeployable=known.undeployable,
         protocol=manifest.protocol,
     )
     complete = stored.summary is not None if finished is None else finished
@@ -85,17 +85,6 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
     return Report(run, manifest, findings, again)
-
-
-def _of_the_space(trials: Sequence[Trial], manifest: RunManifest) -> tuple[Trial, ...]:
-    """Return the trials of candidates that the space still has: what was taken out must not win."""
-    present = frozenset(manifest.candidates)
-    return tuple(trial for trial in trials if not present or trial.record.candidate.key in present)
-
-
-def _undeployable(trials: Sequence[Trial]) -> dict[str, str]:
-    candidates = [trial.record.candidate for trial in trials]
-    return {c.key: reason for c in candidates if c.speculation and (reason := undeployable(c.speculation))}
 
 
 def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from tuner.evidence import judgement
 from tuner.measuring import Measuring, counts_as_done
 from tuner.pool import open_pool
 from tuner.prepare import Prepared
@@ -110,11 +111,12 @@ def _measure_missing(
 
 
 def _complete(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
-    """Whether every candidate has its answer and no closing baseline failed last."""
+    """Whether every candidate has its answer, no closing baseline failed last and the finalists are settled."""
     records = store.records()
     done = {r.candidate.key for r in records if counts_as_done(r, retry_failed=retry_failed)}
     closing = {(r.worker.device_key, r.candidate.args_key): r.ok for r in records if r.role is Role.BASELINE_AGAIN}
-    return all(candidate.key in done for candidate in prepared.candidates) and all(closing.values())
+    measured = all(candidate.key in done for candidate in prepared.candidates) and all(closing.values())
+    return measured and judgement(store.trials(), prepared.manifest).settled
 
 
 def _busy_s(records: list[TrialRecord]) -> float:

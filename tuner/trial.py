@@ -72,6 +72,7 @@ class TrialSpec:
     protocol: Protocol
     log_dir: str
     env: Mapping[str, str]
+    round: int | None = None
 
 
 def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None]) -> Trial:
@@ -85,7 +86,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
     life.launch.log_path.unlink(missing_ok=True)  # An interrupted attempt's log must not explain this one's failure.
     failure = None
     try:
-        life.run(Work(spec.candidate, spec.load_points, spec.eval_sets, spec.protocol), report)
+        life.run(Work(spec.candidate, spec.load_points, spec.eval_sets, spec.protocol, spec.role), report)
     except EngineError as error:
         failure = describe_failure(error, logscan.read_log(life.launch.log_path))
     measured = life.measured if failure is None else None
@@ -99,8 +100,25 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
         engine=life.facts,
         loads=measured.loads if measured else (),
         failure=failure,
+        round=spec.round,
     )
     return Trial(record, measured.samples if measured else ())
+
+
+def unmeasured(
+    number: int, role: Role, candidate: Candidate, worker: WorkerFacts, failure: Failure, round_: int | None = None
+) -> TrialRecord:
+    """Return the record of a trial for which no engine could be started."""
+    return TrialRecord(
+        number=number,
+        role=role,
+        candidate=candidate,
+        worker=worker,
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        phases=PhaseTimes(),
+        failure=failure,
+        round=round_,
+    )
 
 
 def describe_failure(error: EngineError, log: str) -> Failure:

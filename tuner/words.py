@@ -17,7 +17,10 @@ VERDICT_WORDS = {
 ROLE_WORDS = {
     Role.BASELINE: "baseline",
     Role.CANDIDATE: "candidate",
-    Role.BASELINE_AGAIN: "closing baseline",
+    Role.BASELINE_AGAIN: "baseline again",
+    Role.FINAL: "fresh life of a finalist",
+    Role.SAME_RUNNER: "baseline with what speculation drags along",
+    Role.DRAFT_ALONE: "draft alone",
 }
 
 

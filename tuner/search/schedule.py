@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -11,11 +11,12 @@ from tuner.records import Candidate, Role, TrialRecord
 
 @dataclass(frozen=True)
 class Task:
-    """One trial to run.  skip: why it cannot be run after all ("" if it can)."""
+    """One trial to run.  skip: why it cannot be run after all ("" if it can).  round: of a FINAL."""
 
     role: Role
     candidate: Candidate
     skip: str = ""
+    round: int | None = None
 
 
 class Scheduler:
@@ -24,8 +25,9 @@ class Scheduler:
     ask: the next candidate of the study, None when there is none.  devices: keys of those that ask for tasks.
     done: records of earlier sessions of this run.
     A group is (device, engine arguments): figures are compared within one group only, so each group gets a baseline
-    before its first candidate and, if `baseline_again`, one after its last. A device on which the baseline failed gets
-    no candidate of that group; a candidate is skipped only when the baseline failed on every device.
+    before its first candidate and, if `baseline_again`, one after every `baseline_every` and after its last. A device
+    on which the baseline failed gets no candidate of that group; a candidate is skipped only when the baseline failed
+    on every device.
     """
 
     def __init__(
@@ -35,10 +37,13 @@ class Scheduler:
         done: Iterable[TrialRecord] = (),
         *,
         baseline_again: bool = True,
+        baseline_every: int | None = None,
     ) -> None:
         self._ask = ask
         self._devices = set(devices)
         self._baseline_again = baseline_again
+        self._every = baseline_every if baseline_again else None
+        self._since: Counter[tuple[str, str]] = Counter()
         self._ready: set[tuple[str, str]] = set()
         self._broken: dict[tuple[str, str], str] = {}
         self._used: dict[tuple[str, str], Candidate] = {}
@@ -71,6 +76,10 @@ class Scheduler:
         if group not in self._ready:
             self._held[device_key] = candidate
             return Task(Role.BASELINE, candidate.baseline)
+        if self._every is not None and self._since[group] >= self._every:
+            self._held[device_key] = candidate
+            self._since[group] = 0
+            return Task(Role.BASELINE_AGAIN, candidate.baseline)
         return Task(Role.CANDIDATE, candidate)
 
     def _next_candidate(self, device_key: str) -> Candidate | None:
@@ -106,15 +115,17 @@ class Scheduler:
         group = (record.worker.device_key, record.candidate.args_key)
         if record.role is Role.BASELINE_AGAIN:
             self._again.add(group)
+            self._since[group] = 0
         elif record.role is Role.BASELINE:
             if record.failure is None:
                 self._ready.add(group)
                 self._broken.pop(group, None)
             elif group not in self._ready:
                 self._broken[group] = record.failure.message
-        elif record.ok:
+        elif record.role is Role.CANDIDATE and record.ok:
             self._used[group] = record.candidate.baseline
             self._again.discard(group)
+            self._since[group] += 1
 
     def put_back(self, task: Task, device_key: str) -> None:
         """Hand this task out again: it ended without saying anything about the candidate."""

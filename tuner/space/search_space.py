@@ -41,6 +41,17 @@ class Limits:
     max_minutes: float | None = None
     max_engine_starts: int | None = None
 
+    def reached(self, begun: int, elapsed_s: float, reserved: int) -> bool:
+        """Whether another trial may not be begun.
+
+        begun: engine starts so far.  reserved: starts that have to be left for others.
+        """
+        return (
+            (self.max_trials is not None and begun >= self.max_trials)
+            or (self.max_engine_starts is not None and begun + reserved >= self.max_engine_starts)
+            or (self.max_minutes is not None and elapsed_s / 60 >= self.max_minutes)
+        )
+
 
 @dataclass(frozen=True)
 class SearchSpace:

@@ -1,0 +1,74 @@
+"""After selection: fresh lives of the finalists, until they have settled the question or may not go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tuner.evidence import judgement
+from tuner.records import Role, RunManifest, TrialRecord, WorkerFacts
+from tuner.search.rounds import FinalRounds
+from tuner.search.schedule import Task
+from tuner.store import RunStore
+
+
+class Confirming:
+    """Hands out the finalists' lives; asks the analysis again whenever a life may have changed what it wants.
+
+    notes: what a person should know about it, in order.
+    """
+
+    def __init__(self, store: RunStore, manifest: RunManifest) -> None:
+        self.notes: list[str] = []
+        self._store = store
+        self._manifest = manifest
+        self._rounds = FinalRounds(store.records())
+        self._stale = True
+        self._device: str | None = None
+        self._names: tuple[str, ...] = ()
+
+    @property
+    def waiting(self) -> int:
+        """Lives that are still to be started, as far as is known now."""
+        return self._rounds.waiting
+
+    def next(self, worker: WorkerFacts, others: Sequence[WorkerFacts]) -> Task | None:
+        """Return the next life for this worker; call it only when all single lives are measured.
+
+        others: all workers that are there. Rounds run on the kind of device that the winner was selected on, if one of
+        these is such a device.
+        """
+        if self._stale:
+            self._plan()
+        kinds = {other.device for other in others}
+        if self._device in kinds and worker.device != self._device:
+            return None
+        return self._rounds.next(worker.device_key)
+
+    def finished(self, record: TrialRecord) -> None:
+        """Take note of a finished trial."""
+        if record.role is Role.FINAL:
+            self._rounds.finished(record)
+            self._stale = self._stale or not record.ok or self._rounds.idle
+
+    def put_back(self, task: Task) -> None:
+        """Hand this life out again."""
+        self._rounds.put_back(task)
+
+    def gone(self, device_key: str) -> None:
+        """Give up the rounds that are open on this device."""
+        self._rounds.gone(device_key)
+        self._stale = True
+
+    def _plan(self) -> None:
+        self._stale = False
+        judged = judgement(self._store.trials(), self._manifest)
+        self._rounds.want(judged.arms, judged.wanted)
+        names = tuple(arm.label for arm in judged.arms)
+        if names and names != self._names:
+            self.notes.append(f"finalists: {', '.join(names)}; in {judged.wanted} or more fresh engine lives each")
+        elif names and not judged.settled:
+            self.notes.append(f"the finalists go on to {judged.wanted} fresh engine lives each")
+        self._names = names
+        chosen = {arm.key for arm in judged.arms if arm.k}
+        records = (r for r in self._store.records() if r.ok and r.candidate.key in chosen and r.role is Role.CANDIDATE)
+        self._device = next((record.worker.device for record in records), None)

@@ -1,0 +1,95 @@
+"""Which fresh life of a finalist a free worker runs next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tuner.records import Candidate, Role, TrialRecord
+from tuner.search.schedule import Task
+
+
+class FinalRounds:
+    """Hands out rounds of fresh lives; knows nothing of processes, time or statistics.
+
+    A round belongs to one device, and its lives follow one another there directly. Each round begins with another arm,
+    so that none is always measured first. A round in which a life failed is given up, and another one takes its place.
+    done: records of earlier sessions.
+    """
+
+    def __init__(self, done: Iterable[TrialRecord] = ()) -> None:
+        self._arms: tuple[Candidate, ...] = ()
+        self._wanted = 0
+        self._device: dict[int, str] = {}
+        self._measured: dict[int, set[str]] = {}
+        self._running: dict[int, str] = {}
+        self._failed: set[int] = set()
+        for record in done:
+            self.finished(record)
+
+    def want(self, arms: Sequence[Candidate], rounds: int) -> None:
+        """Ask for so many complete rounds of these arms."""
+        self._arms, self._wanted = tuple(arms), rounds
+
+    @property
+    def waiting(self) -> int:
+        """Lives that are still to be started, if none fails."""
+        begun = [number for number in self._device if not self._complete(number) and number not in self._failed]
+        missing = sum(len(self._missing(number)) - (number in self._running) for number in begun)
+        return missing + max(0, self._wanted - self._possible()) * len(self._arms)
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing runs and nothing waits."""
+        return not self._running and not self.waiting
+
+    def next(self, device_key: str) -> Task | None:
+        """Return the next life for this device: of the round that is open there, else of a new one if one is wanted."""
+        for number, device in self._device.items():
+            if device == device_key and number not in self._failed and number not in self._running:
+                missing = self._missing(number)
+                if missing:
+                    return self._start(number, missing[0])
+        if not self._arms or self._possible() >= self._wanted:
+            return None
+        number = max(self._device, default=-1) + 1
+        self._device[number] = device_key
+        return self._start(number, self._missing(number)[0])
+
+    def finished(self, record: TrialRecord) -> None:
+        """Take note of a finished life, failed ones included; other trials are ignored."""
+        if record.role is not Role.FINAL or record.round is None:
+            return
+        self._device.setdefault(record.round, record.worker.device_key)
+        self._running.pop(record.round, None)
+        if record.ok:
+            self._measured.setdefault(record.round, set()).add(record.candidate.key)
+        else:
+            self._failed.add(record.round)
+
+    def put_back(self, task: Task) -> None:
+        """Hand this life out again: it ended without saying anything about the candidate."""
+        if task.round is not None:
+            self._running.pop(task.round, None)
+
+    def gone(self, device_key: str) -> None:
+        """Give up the rounds that are open on this device."""
+        for number, device in self._device.items():
+            if device == device_key and not self._complete(number):
+                self._failed.add(number)
+                self._running.pop(number, None)
+
+    def _start(self, number: int, candidate: Candidate) -> Task:
+        self._running[number] = candidate.key
+        return Task(Role.FINAL, candidate, round=number)
+
+    def _possible(self) -> int:
+        """Rounds that are complete or may still become so."""
+        return sum(number not in self._failed for number in self._device)
+
+    def _complete(self, number: int) -> bool:
+        return not self._missing(number)
+
+    def _missing(self, number: int) -> list[Candidate]:
+        first = number % len(self._arms) if self._arms else 0
+        measured = self._measured.get(number, set())
+        return [arm for arm in (*self._arms[first:], *self._arms[:first]) if arm.key not in measured]
