@@ -175,3 +175,28 @@ def test_no_run_and_no_baseline_are_said_plainly(tmp_path: Path, make_trial: Cal
     with pytest.raises(NothingMeasured, match="out of memory"):
         write_report(run)
     assert not (run / "best_config.yaml").exists()
+
+
+def test_who_is_barred_is_in_the_artifact_and_on_the_page(
+    tmp_path: Path, trials: list[Trial], make_trial: Callable[..., Trial]
+) -> None:
+    empty = make_trial(number=1, k=1, loads=(LOAD, BUSY), tpot=slower_when_busy(9.0))
+    empty = replace(empty, samples=tuple(replace(sample, text="") for sample in empty.samples))
+    run = write_run(tmp_path / "run", [trials[0], empty, *trials[2:]])
+    write_report(run)
+    (barred,) = yaml.safe_load((run / "best_config.yaml").read_text())["barred"]
+    assert (barred["candidate"], barred["temperature"], barred["kind"]) == ("good K=1", 0.0, "degenerate_text")
+    assert barred["text"].startswith(f"{LOAD.label}: 100% of its answers, 0% of the baseline's, are empty")
+    assert f"good K=1 cannot win: {barred['text']}" in (run / "report.md").read_text()
+
+
+def test_one_category_of_prompts_is_not_named_as_the_worst(tmp_path: Path, trials: list[Trial]) -> None:
+    of_one = [replace(t, samples=tuple(replace(s, category="chat") for s in t.samples)) for t in trials]
+    run = write_run(tmp_path / "run", of_one)
+    write_report(run)
+    page = (run / "report.md").read_text()
+    assert "worst category" not in page
+    assert "gains least" not in page
+    loads = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]["load_points"]
+    assert [load["worst_category"] for load in loads] == [None, None]
+    assert list(loads[0]["categories"]) == ["chat"]

@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Iterator, Sequence, Set
 from pathlib import Path
 
+from tuner.analysis.metrics import worst_category
 from tuner.records import (
     Answer,
     Findings,
     KCurve,
+    LoadFigures,
     LoadPoint,
     Role,
     RunManifest,
@@ -32,6 +34,7 @@ _RATIOS = (
     "Speedup is baseline TPOT / candidate TPOT; the other ratios are candidate / baseline, so a TTFT ratio above 1 "
     "means a longer wait for the first token."
 )
+_WORST = "worst category"
 _COLUMNS = (
     "candidate",
     "TPOT",
@@ -60,7 +63,13 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
     for point in manifest.load_points:
         lines += [*_load_point(point, findings, again, names), ""]
     lines += [_RATIOS, ""]
-    lines += [*_curves(findings), *_failed(findings, trials), *_changed_settings(trials), *_basis(manifest, trials)]
+    lines += [
+        *_curves(findings),
+        *_acceptance(findings, names),
+        *_failed(findings, trials),
+        *_changed_settings(trials),
+        *_basis(manifest, trials),
+    ]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -72,19 +81,27 @@ def _answer(answer: Answer) -> Iterator[str]:
             f"vLLM has no switch for a concurrency limit: route so that an engine with this setting stays at a "
             f"concurrency of {answer.up_to} or less, or start `serve.baseline.yaml` where more is usual."
         )
+    worst = [(load.load_point.label, _worst_words(load)) for load in answer.loads]
+    if any(words for _, words in worst):
+        yield ""
+        yield f"The category of prompts that gains least from {answer.best.label}:"
+        yield ""
+        yield from (f"- {label}: {words}" for label, words in worst if words)
 
 
 def _load_point(point: LoadPoint, findings: Findings, again: Set[int], names: Sequence[str]) -> Iterator[str]:
+    at_point = [load for trial in findings.trials for load in trial.loads if load.load_point.key == point.key]
+    columns = (*_COLUMNS, _WORST) if any(map(worst_category, at_point)) else _COLUMNS
     yield f"## {point.label}"
     yield ""
-    yield f"| {' | '.join(_COLUMNS)} |"
-    yield f"|---|{'---:|' * (len(_COLUMNS) - 1)}"
+    yield f"| {' | '.join(columns)} |"
+    yield f"|---|{'---:|' * (len(columns) - 1)}"
     for trial in findings.trials:
         name = full_label(trial.candidate, names) + (" (again)" if trial.number in again else "")
-        yield from _row(trial, point, name)
+        yield from _row(trial, point, name, columns)
 
 
-def _row(trial: TrialFigures, point: LoadPoint, name: str) -> Iterator[str]:
+def _row(trial: TrialFigures, point: LoadPoint, name: str, columns: Sequence[str]) -> Iterator[str]:
     for load in trial.loads:
         if load.load_point.key != point.key:
             continue
@@ -100,8 +117,47 @@ def _row(trial: TrialFigures, point: LoadPoint, name: str) -> Iterator[str]:
             plain(figures["mean_acceptance_length"]) if speculative else "",
             plain(figures["effective_tokens_per_step"]) if speculative else "",
             f"{figures['tpot_s'].n} {figures['tpot_s'].n_of}",
+            _worst_words(load),
+        ]
+        yield f"| {' | '.join(cells[: len(columns)])} |"
+
+
+def _worst_words(load: LoadFigures) -> str:
+    worst = worst_category(load)
+    return f"{worst[0]} {times(worst[1])}" if worst else ""
+
+
+def _acceptance(findings: Findings, names: Sequence[str]) -> Iterator[str]:
+    """Yield what the drafts did, from the engine's counters."""
+    rows = [
+        (trial, load)
+        for trial in findings.trials
+        for load in trial.loads
+        if trial.candidate.speculation is not None and load.acceptance_by_position
+    ]
+    if not rows:
+        return
+    yield "## Acceptance"
+    yield ""
+    yield "| candidate | load point | proposed length | draft coverage | accepted by position | given the one before |"
+    yield "|---|---|---:|---:|---|---|"
+    for trial, load in rows:
+        cells = [
+            full_label(trial.candidate, names),
+            load.load_point.label,
+            plain(load.figures["mean_proposed_length"]),
+            plain(load.figures["draft_coverage"]),
+            " ".join(plain(figure) for figure in load.acceptance_by_position),
+            " ".join(plain(figure) for figure in load.conditional_by_position),
         ]
         yield f"| {' | '.join(cells)} |"
+    yield ""
+    yield (
+        "Proposed length: tokens a draft. Draft coverage: share of decode steps that had a draft. Accepted by "
+        "position: share of all drafts whose token 1, 2, ... was accepted; then the same among those drafts alone "
+        "whose token before it was."
+    )
+    yield ""
 
 
 def _curves(findings: Findings) -> Iterator[str]:

@@ -7,10 +7,12 @@ from dataclasses import asdict, dataclass
 
 import yaml
 
+from tuner.analysis.metrics import worst_category
 from tuner.export.serve import serve_env, serve_yaml
 from tuner.records import (
     ARTIFACT_VERSION,
     Answer,
+    Barred,
     Candidate,
     Figure,
     Findings,
@@ -97,6 +99,7 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "answers": [_answer(findings, answer) for answer in findings.answers],
         "warnings": list(findings.warnings),
         "failed": dict(findings.failed),
+        "barred": [_barred(barred) for barred in findings.barred],
         "drift": {name: _figure(figure) for name, figure in findings.drift.items()},
         "protocol": dict(context.protocol),
         "measured_on": dict(context.measured_on),
@@ -119,6 +122,16 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "runner_up": answer.runner_up.label if answer.runner_up else None,
         "load_points": [_load(load) for load in answer.loads],
         "curves": [_curve(findings, curve) for curve in answer.curves],
+    }
+
+
+def _barred(barred: Barred) -> dict[str, Json]:
+    return {
+        "candidate": barred.candidate.label,
+        "engine_args": dict(barred.candidate.engine_args),
+        "temperature": barred.temperature,
+        "kind": barred.bar.kind.value,
+        "text": barred.bar.text,
     }
 
 
@@ -145,11 +158,15 @@ def _speculation(candidate: Candidate) -> Json:
 
 
 def _load(load: LoadFigures) -> dict[str, Json]:
+    worst = worst_category(load)
     return {
         "label": load.load_point.label,
         "load_point": _plain(asdict(load.load_point)),
         "figures": {name: _figure(figure) for name, figure in load.figures.items()},
         "acceptance_by_position": [_figure(figure) for figure in load.acceptance_by_position],
+        "conditional_acceptance_by_position": [_figure(figure) for figure in load.conditional_by_position],
+        "categories": {name: _figure(figure) for name, figure in load.categories.items()},
+        "worst_category": worst[0] if worst else None,
     }
 
 
