@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from tuner.engine.client import Endpoint, Request, run_requests, timed_out
 from tuner.errors import EngineError, EngineRefused, EngineStuck
-from tuner.records import Candidate, EvalSet, LoadPoint, Prompt, Protocol, RequestSample
+from tuner.records import Candidate, EvalSet, LoadPoint, Prompt, Protocol, RequestSample, Role
 
 CRASH_GRACE_S = 3.0
 """When every request fails the engine is probably dying: how long to wait for its end, which says more."""
@@ -19,12 +19,13 @@ REPORT_EVERY_S = 0.5
 
 @dataclass(frozen=True)
 class Work:
-    """What to measure on one engine."""
+    """What to measure on one engine.  role: why; it decides what is asked besides the load (engine.reference)."""
 
     candidate: Candidate
     load_points: tuple[LoadPoint, ...]
     eval_sets: Mapping[str, EvalSet]
     protocol: Protocol
+    role: Role = Role.CANDIDATE
 
     def prompts(self, load_point: LoadPoint) -> tuple[Prompt, ...]:
         """Return the prompts of a load point, in order."""

@@ -1,6 +1,7 @@
 """Measure a running engine: probe it, then warm up and repeat each load point.
 
     probe -> per load point: warm-up (discarded) -> per repeat: counters, load, counters
+          -> requests that compare outputs, not timed (engine.reference)
 
 The same requests in the same order go to every engine, so that between two arms only speculation differs. A load point
 is repeated until its repeats agree well enough (analysis.repeats).
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar
 
@@ -19,8 +21,9 @@ from tuner.engine.client import Endpoint, Request
 from tuner.engine.counters import CounterTotals, broken_identities, contradictions, difference, lingering
 from tuner.engine.device.disturbances import with_disturbances
 from tuner.engine.load import Work, load_requests, requests_per_repeat, send, warmup_requests
+from tuner.engine.reference import output_samples
 from tuner.engine.scrape import wait_until_idle
-from tuner.errors import MeasurementInvalid, SpeculationInactive
+from tuner.errors import EngineCrashed, MeasurementInvalid, SpeculationInactive
 from tuner.records import Candidate, DeviceLoad, LoadMeasurement, LoadPoint, Repeat, RequestSample
 
 ALIVE_EVERY_S = 1.0
@@ -58,12 +61,17 @@ async def measure(
     report: Callable[[str], None],
     watch: DeviceWatch | None = None,
 ) -> Measured:
-    """Measure every load point.
+    """Measure every load point, then ask for what the comparison of outputs needs.
 
     check_alive: raises EngineCrashed once the engine has ended; called every second.  report: gets the phase in words.
     Raises EngineRefused, SpeculationInactive, MeasurementInvalid, EngineStuck, and what check_alive raises.
     """
-    return await _while_alive(_Measurement(endpoint, work, report, watch).run(), check_alive)
+    measured = await _while_alive(_Measurement(endpoint, work, report, watch).run(), check_alive)
+    # What is measured stays measured, even if the engine does not survive being asked for more.
+    with suppress(EngineCrashed):
+        outputs = await _while_alive(output_samples(endpoint, work, report), check_alive)
+        measured = replace(measured, samples=(*measured.samples, *outputs))
+    return measured
 
 
 async def _while_alive(work: Coroutine[Any, Any, T], check_alive: Callable[[], None]) -> T:

@@ -33,10 +33,15 @@ class Bar:
 
 
 class SameOutput(StrEnum):
-    """Whether speculation changed the output. NOT_COMPARED: sampled, or there was nothing to compare with."""
+    """Whether speculation changed the output.
+
+    IDENTICAL, NEAR_TIES: at temperature 0.  NO_DIFFERENCE_FOUND: sampled, and the test on first tokens found nothing.
+    NOT_COMPARED: sampled without that test, or there was nothing to compare with.
+    """
 
     IDENTICAL = "identical"
     NEAR_TIES = "near_ties"
+    NO_DIFFERENCE_FOUND = "no_difference_found"
     DIFFERS = "differs"
     NOT_COMPARED = "not_compared"
 
@@ -59,7 +64,8 @@ class Losslessness:
     """A trial's outputs against its baseline's at one load point.
 
     equal, compared: answers with the same token ids, of how many.  self_equal, self_compared: the same among the
-    baseline's own repeats and lives (A/A).  p_value: of the test on sampled first tokens, where it was made.
+    baseline's own repeats and lives (A/A).  p_value: of the test on sampled first tokens, where it was made, corrected
+    for all that it looks at in this trial.
     note: the evidence in words.
     """
 
