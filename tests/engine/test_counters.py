@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tuner.analysis.metrics import acceptance_by_position, conditional_by_position, counter_figures
 from tuner.engine.counters import (
     LINGER_S,
     CounterTotals,
@@ -20,7 +21,7 @@ from tuner.engine.counters import (
 )
 from tuner.engine.stream import decode_stream
 from tuner.errors import MeasurementInvalid
-from tuner.records import Counters, RequestSample
+from tuner.records import Counters, Repeat, RequestSample
 
 RECORDED = Path(__file__).parent / "recorded"
 CLEAN = Counters(
@@ -103,6 +104,88 @@ def metrics_text(per_engine: list[CounterTotals]) -> str:
             lines.append(f'vllm:spec_decode_num_accepted_tokens_per_pos_total{{{label},position="{i}"}} {accepted}.0')
             lines.append(f'vllm:spec_decode_num_accepted_tokens_per_pos_created{{{label},position="{i}"}} 1.7e+09')
     return "\n".join([*lines, ""])
+
+
+# Two engines of one server (--data-parallel-size 2), the second with fewer requests; K = 2.
+TWO_ENGINES = """\
+# HELP vllm:num_requests_running Number of requests in model execution batches.
+# TYPE vllm:num_requests_running gauge
+vllm:num_requests_running{engine="0",model_name="m"} 0.0
+vllm:num_requests_running{engine="1",model_name="m"} 1.0
+# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{engine="0",model_name="m"} 2.0
+vllm:num_requests_waiting{engine="1",model_name="m"} 0.0
+# TYPE vllm:prompt_tokens_total counter
+vllm:prompt_tokens_total{engine="0",model_name="m"} 300.0
+vllm:prompt_tokens_total{engine="1",model_name="m"} 100.0
+# TYPE vllm:generation_tokens_total counter
+vllm:generation_tokens_total{engine="0",model_name="m"} 83.0
+vllm:generation_tokens_total{engine="1",model_name="m"} 17.0
+# TYPE vllm:request_success_total counter
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="m"} 1.0
+vllm:request_success_total{engine="0",finished_reason="length",model_name="m"} 2.0
+vllm:request_success_total{engine="1",finished_reason="stop",model_name="m"} 0.0
+vllm:request_success_total{engine="1",finished_reason="length",model_name="m"} 1.0
+# TYPE vllm:num_preemptions_total counter
+vllm:num_preemptions_total{engine="0",model_name="m"} 1.0
+vllm:num_preemptions_total{engine="1",model_name="m"} 0.0
+# TYPE vllm:inter_token_latency_seconds histogram
+vllm:inter_token_latency_seconds_bucket{engine="0",le="+Inf",model_name="m"} 40.0
+vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 40.0
+vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 1.0
+vllm:inter_token_latency_seconds_bucket{engine="1",le="+Inf",model_name="m"} 10.0
+vllm:inter_token_latency_seconds_count{engine="1",model_name="m"} 10.0
+vllm:inter_token_latency_seconds_sum{engine="1",model_name="m"} 1.0
+# TYPE vllm:spec_decode_num_drafts_total counter
+vllm:spec_decode_num_drafts_total{engine="0",model_name="m"} 32.0
+vllm:spec_decode_num_drafts_total{engine="1",model_name="m"} 8.0
+# TYPE vllm:spec_decode_num_draft_tokens_total counter
+vllm:spec_decode_num_draft_tokens_total{engine="0",model_name="m"} 64.0
+vllm:spec_decode_num_draft_tokens_total{engine="1",model_name="m"} 16.0
+# TYPE vllm:spec_decode_num_accepted_tokens_total counter
+vllm:spec_decode_num_accepted_tokens_total{engine="0",model_name="m"} 40.0
+vllm:spec_decode_num_accepted_tokens_total{engine="1",model_name="m"} 6.0
+# TYPE vllm:spec_decode_num_accepted_tokens_per_pos_total counter
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="0"} 24.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="0",model_name="m",position="1"} 16.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="0"} 5.0
+vllm:spec_decode_num_accepted_tokens_per_pos_total{engine="1",model_name="m",position="1"} 1.0
+"""
+
+
+def test_two_engines_by_hand() -> None:
+    totals = parse_metrics(TWO_ENGINES)
+    assert (totals.running, totals.waiting, totals.idle) == (1, 2, False)
+    counters = difference(CounterTotals(), totals)
+    assert counters == Counters(
+        generation_tokens=100,
+        prompt_tokens=400,
+        requests=4,
+        decode_steps=50,
+        preemptions=1,
+        drafts=40,
+        draft_tokens=80,
+        accepted_tokens=46,
+        accepted_per_pos=(29, 17),
+    )
+    assert broken_identities(counters, k=2) == ()
+
+
+def test_figures_of_two_engines_are_of_their_sums() -> None:
+    """By engine the acceptance rates are 40/64 and 6/16: their mean is 0.5, and 46 of 80 tokens were accepted."""
+    counted = Repeat(0, 1.0, difference(CounterTotals(), parse_metrics(TWO_ENGINES)), requests=4, failed=0)
+    figures = {name: figure.value for name, figure in counter_figures([counted]).items()}
+    assert figures == pytest.approx(
+        {
+            "acceptance_rate": 46 / 80,
+            "mean_acceptance_length": 1 + 46 / 40,
+            "mean_proposed_length": 80 / 40,
+            "draft_coverage": 40 / 50,
+            "effective_tokens_per_step": (100 - 4) / 50,
+        }
+    )
+    assert [figure.value for figure in acceptance_by_position([counted])] == [29 / 40, 17 / 40]
+    assert [figure.value for figure in conditional_by_position([counted])] == [29 / 40, 17 / 29]
 
 
 NUMBERS = st.integers(0, 10**9)
