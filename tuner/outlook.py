@@ -56,4 +56,4 @@ def outlook(
 def _worker(facts: WorkerFacts, running: Running | None, phase: str, now_s: float) -> WorkerProgress:
     if running is None:
         return WorkerProgress(facts.device)
-    return WorkerProgress(facts.device, running.task.candidate.label, phase, now_s - running.since_s)
+    return WorkerProgress(facts.device, running.task.label, phase, now_s - running.since_s)

@@ -59,7 +59,8 @@ class TrialSpec:
     """Everything that one trial needs; can be pickled, so that a worker elsewhere can run it.
 
     number: position in the run.  target: as the user gave it.  log_dir: directory of this trial's own; the engine's
-    log becomes `engine.log` in it, on the machine where the trial runs.  env: for the engine.
+    log becomes `engine.log` in it, on the machine where the trial runs.  env: for the engine.  served: the model that
+    runs instead of the target.
     """
 
     number: int
@@ -73,6 +74,7 @@ class TrialSpec:
     log_dir: str
     env: Mapping[str, str]
     round: int | None = None
+    served: str = ""
 
 
 def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None]) -> Trial:
@@ -101,12 +103,19 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
         loads=measured.loads if measured else (),
         failure=failure,
         round=spec.round,
+        served=spec.served,
     )
     return Trial(record, measured.samples if measured else ())
 
 
 def unmeasured(
-    number: int, role: Role, candidate: Candidate, worker: WorkerFacts, failure: Failure, round_: int | None = None
+    number: int,
+    role: Role,
+    candidate: Candidate,
+    worker: WorkerFacts,
+    failure: Failure,
+    round_: int | None = None,
+    served: str = "",
 ) -> TrialRecord:
     """Return the record of a trial for which no engine could be started."""
     return TrialRecord(
@@ -118,6 +127,7 @@ def unmeasured(
         phases=PhaseTimes(),
         failure=failure,
         round=round_,
+        served=served,
     )
 
 
@@ -195,7 +205,7 @@ def _launch(spec: TrialSpec, worker: WorkerFacts) -> Launch:
     order = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
     devices = {"CUDA_VISIBLE_DEVICES": ",".join(worker.gpu_ids), **order} if worker.gpu_ids else {}
     return Launch(
-        command=engine_command(spec.engine, spec.target, served_name, port, spec.candidate),
+        command=engine_command(spec.engine, spec.served or spec.target, served_name, port, spec.candidate),
         env={**spec.env, **devices},
         log_path=Path(spec.log_dir) / "engine.log",
         port=port,

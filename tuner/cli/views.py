@@ -60,7 +60,7 @@ class PlainView:
     def trial_done(self, record: TrialRecord, words: str) -> None:
         """Print the trial's figures."""
         self.message(
-            f"trial {record.number} done in {duration(record.phases.total_s)}: {record.candidate.label}: {words}"
+            f"trial {record.number} done in {duration(record.phases.total_s)}: {record.label}: {words}"
         )
 
     def update(self, progress: SweepProgress) -> None:
@@ -97,7 +97,7 @@ class RichView:
     def trial_done(self, record: TrialRecord, words: str) -> None:
         """Print the trial's figures above the live part."""
         mark = ("done", "green") if record.ok else ("failed", "red")
-        label = f" trial {record.number}  {record.candidate.label}  "
+        label = f" trial {record.number}  {record.label}  "
         # In one call: what a live display has below it is redrawn after each, and would overwrite an unfinished line.
         self._console.print(Text.assemble(mark, (label, "bold"), words), highlight=False)
 

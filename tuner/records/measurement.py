@@ -120,13 +120,15 @@ class LoadMeasurement:
 class Role(StrEnum):
     """Why a trial was run.
 
-    FINAL: a fresh life of a finalist or of its baseline, after selection.  SAME_RUNNER: the baseline with what
-    speculation drags along.  DRAFT_ALONE: a draft served as a target of its own.
+    CANDIDATE_AGAIN: a further life of a candidate, to see how its lives differ.  FINAL: a fresh life of a finalist or
+    of its baseline, after selection.  SAME_RUNNER: the baseline with what speculation drags along.
+    DRAFT_ALONE: a draft served as a target of its own.
     """
 
     BASELINE = "baseline"
     CANDIDATE = "candidate"
     BASELINE_AGAIN = "baseline_again"
+    CANDIDATE_AGAIN = "candidate_again"
     FINAL = "final"
     SAME_RUNNER = "same_runner"
     DRAFT_ALONE = "draft_alone"
@@ -223,6 +225,11 @@ class TrialRecord:
     def ok(self) -> bool:
         """Whether the trial gave figures."""
         return self.failure is None
+
+    @property
+    def label(self) -> str:
+        """Words for a person: what ran."""
+        return f"{self.served} alone" if self.served else self.candidate.label
 
     @property
     def name(self) -> str:

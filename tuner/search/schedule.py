@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 
 from tuner.records import Candidate, Role, TrialRecord
 
 
 @dataclass(frozen=True)
 class Task:
-    """One trial to run.  skip: why it cannot be run after all ("" if it can).  round: of a FINAL."""
+    """One trial to run.
+
+    skip: why it cannot be run after all ("" if it can).  round: of a FINAL.  served: the model that runs where it is
+    not the target, as the user wrote it.  env: variables for this engine alone.
+    """
 
     role: Role
     candidate: Candidate
     skip: str = ""
     round: int | None = None
+    served: str = ""
+    env: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Words for a person."""
+        return f"{self.served} alone" if self.served else self.candidate.label
 
 
 class Scheduler:
