@@ -13,12 +13,15 @@ from tuner.records import (
     KCurve,
     LoadFigures,
     LoadPoint,
+    Protocol,
     Role,
     RunManifest,
     Trial,
     TrialFigures,
     Verdict,
 )
+from tuner.report_sections.lives import lives_section
+from tuner.report_sections.sameness import sameness_section
 from tuner.words import (
     distinguishing,
     duration,
@@ -64,8 +67,10 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
         lines += [*_load_point(point, findings, again, names), ""]
     lines += [_RATIOS, ""]
     lines += [
+        *lives_section(findings, names),
         *_curves(findings),
         *_acceptance(findings, names),
+        *sameness_section(findings, names),
         *_failed(findings, trials),
         *_changed_settings(trials),
         *_basis(manifest, trials),
@@ -230,7 +235,7 @@ def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
     yield f"- engine: {engine_words(manifest.engine_version, manifest.engine_build)} on {', '.join(devices)}"
     yield f"- {lives} engine lives, {duration(engine_s)} of starting and {duration(load_s)} of load"
     yield (
-        f"- each load point: {protocol.repeats} repeats after a warm-up at its own concurrency, a fresh cache salt "
+        f"- each load point: {_repeats(protocol)} repeats after a warm-up at its own concurrency, a fresh cache salt "
         f"each; per prompt the median over repeats, then the geometric mean over prompts of the ratio "
         f"baseline / candidate"
     )
@@ -240,6 +245,11 @@ def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
     yield f"- tuner {manifest.tuner_version}, measured from {trials[0].record.started_at} on"
     if manifest.repeat_with:
         yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"
+
+
+def _repeats(protocol: Protocol) -> str:
+    most = protocol.max_repeats
+    return f"{protocol.repeats}" if most <= protocol.repeats else f"{protocol.repeats} to {most}"
 
 
 def _prompts_used(manifest: RunManifest) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tuner.records import Answer, Candidate, Figure, Role, TrialFigures, TrialRecord, Verdict
+from tuner.records import Answer, Candidate, Figure, Role, SameOutput, TrialFigures, TrialRecord, Verdict
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
@@ -14,10 +14,19 @@ VERDICT_WORDS = {
 }
 
 
+SAME_WORDS = {
+    SameOutput.IDENTICAL: "identical",
+    SameOutput.NEAR_TIES: "the same but for near-ties",
+    SameOutput.NO_DIFFERENCE_FOUND: "no difference found",
+    SameOutput.DIFFERS: "differ",
+    SameOutput.NOT_COMPARED: "not compared",
+}
+
 ROLE_WORDS = {
     Role.BASELINE: "baseline",
     Role.CANDIDATE: "candidate",
     Role.BASELINE_AGAIN: "baseline again",
+    Role.CANDIDATE_AGAIN: "candidate again",
     Role.FINAL: "fresh life of a finalist",
     Role.SAME_RUNNER: "baseline with what speculation drags along",
     Role.DRAFT_ALONE: "draft alone",

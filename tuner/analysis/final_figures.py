@@ -60,6 +60,7 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures
         figures=figures,
         acceptance_by_position=acceptance_by_position(whole.repeats),
         conditional_by_position=conditional_by_position(whole.repeats),
+        categories=_categories(whole, list(ratios.values())),
         rounds={number: _exp(of_round) for number, of_round in ratios.items()},
         tpot_by_prompt=_exp(mean_over(tpots)),
         speedup_by_prompt=_exp(mean_over(list(ratios.values()))),
@@ -68,6 +69,16 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures
         baseline_repeat_variance=base.variance,
         baseline_repeat_df=base.df,
     )
+
+
+def _categories(view: LoadView, ratios: Sequence[Mapping[str, float]]) -> dict[str, Figure]:
+    """Return the speedup of each category of prompts, over the rounds."""
+    category = {sample.prompt_id: sample.category for sample in view.samples}
+    names = dict.fromkeys(category[prompt] for of_round in ratios for prompt in of_round)
+    return {
+        name: _over([{p: value for p, value in of_round.items() if category[p] == name} for of_round in ratios])
+        for name in names
+    }
 
 
 def _exp(values: Mapping[str, float]) -> dict[str, float]:

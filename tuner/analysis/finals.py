@@ -18,6 +18,7 @@ from tuner.analysis.comparison import speedup_estimate
 from tuner.analysis.eligibility import Contender, disqualifications, preemptions
 from tuner.analysis.final_figures import final_figures
 from tuner.analysis.levels import Levels, final_levels
+from tuner.analysis.outputs import output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
@@ -61,6 +62,7 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     if protocol.lives < 2 or not wanted_arms:
         return Judgement((), 0, 0, nothing)
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
+    first_lives = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
     complete = complete_rounds(fresh, wanted_arms)
     if _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES:
         return Judgement(wanted_arms, len(complete), len(complete), nothing)
@@ -70,7 +72,7 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     for look in range(looks):
         if len(complete) < lives:
             break
-        choices = tuple(_choice(s, fresh, complete[:lives], looks, len(screened)) for s in screened)
+        choices = tuple(_choice(s, (*first_lives, *fresh), complete[:lives], looks, len(screened)) for s in screened)
         more = _more(choices, protocol, looks * len(screened)) if look + 1 < looks else lives
         if more <= lives:
             break
@@ -117,15 +119,20 @@ def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
 
 
 def _choice(
-    screened: Screened, fresh: Sequence[Trial], rounds: Sequence[int], looks: int, answers: int
+    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], looks: int, answers: int
 ) -> Choice | None:
-    """Return the verdict of these rounds alone; None where nobody is to be confirmed at this temperature."""
+    """Return the verdict of these rounds alone; None where nobody is to be confirmed at this temperature.
+
+    trials: fresh lives, and the baselines' first lives: their answers are what outputs are compared with.
+    """
     if not screened.finalists:
         return None
-    found = {arm.candidate.key: _only(arm, rounds) for arm in arms(fresh)}
+    found = {arm.candidate.key: _only(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
-    contenders = [_contender(found[c.figures.candidate.key], reference, screened) for c in screened.finalists]
-    base = _contender(reference, reference, screened)
+    base, *contenders = (
+        _contender(found[c.figures.candidate.key], reference, screened, trials)
+        for c in (screened.baseline, *screened.finalists)
+    )
     return decide(base, contenders, screened.loads, screened.barred, _levels(screened, looks, answers))
 
 
@@ -136,11 +143,12 @@ def _only(arm: Arm, rounds: Sequence[int]) -> Arm:
     return replace(arm, lives=kept(dict(arm.lives)), baseline=kept(dict(arm.baseline)))
 
 
-def _contender(arm: Arm, reference: Arm, screened: Screened) -> Contender:
+def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Trial]) -> Contender:
     loads = screened.loads
     bars: list[Bar] = []
     for life, baseline in arm.pairs.values():
         bars += disqualifications(life, baseline, loads)
+        bars += output_bars(life, (*_same_engine(trials, baseline), baseline), loads)
     own = final_figures(arm, loads)
     ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
     return Contender(
@@ -149,6 +157,12 @@ def _contender(arm: Arm, reference: Arm, screened: Screened) -> Contender:
         bars=tuple(dict.fromkeys(bars)),
         preempted=any(preemptions(life, loads) for life in arm.lives.values()),
     )
+
+
+def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:
+    """Return the first lives of the same baseline, on whatever device."""
+    key = baseline.record.candidate.key
+    return [t for t in trials if t.record.role is Role.BASELINE and t.record.candidate.key == key]
 
 
 def _levels(screened: Screened, looks: int, answers: int) -> Levels:

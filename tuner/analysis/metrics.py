@@ -32,20 +32,20 @@ PERCENTILES = (50, 95, 99)
 OWN = "geometric mean over prompts of medians over repeats"
 
 
-def trial_figures(trial: Trial, baseline: Trial | None, again: Trial | None = None) -> TrialFigures:
+def trial_figures(trial: Trial, baseline: Trial | None, *later: Trial | None) -> TrialFigures:
     """Return every figure of `trial`, with speedups against `baseline`.
 
-    again: the same baseline measured later. Speedups are then against the mean of the two lives, and every interval
-    is widened by the difference between them (see paired.allowance). A life without a valid sample at a load point is
-    left out there, and the drift is unknown there.
-    With `baseline` None (the trial is a baseline) there are no speedups; the drift is that of `trial` to `again`.
+    later: the same baseline measured again. Speedups are then against the mean of its lives, and every interval is
+    widened by the largest difference between two of them (see paired.allowance). A life without a valid sample at a
+    load point is left out there, and with one life left the drift is unknown there.
+    With `baseline` None (the trial is a baseline) there are no speedups; the drift is that among `trial` and `later`.
     """
     record = trial.record
     loads = []
     for measurement in record.loads:
         view = load_view(trial, measurement.load_point.key)
         if view is not None:
-            lives = [load_view(life, measurement.load_point.key) for life in (baseline, again) if life is not None]
+            lives = [load_view(life, measurement.load_point.key) for life in (baseline, *later) if life is not None]
             found = [life for life in lives if life is not None]
             loads.append(_load_figures(view, [x for x in found if x.tpot_by_prompt] or found, bool(baseline)))
     return TrialFigures(record.number, record.candidate, record.worker.device_key, tuple(loads))

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.life import LATENCIES, LoadView
-from tuner.analysis.statistics import Column, Estimate, Spread, combined, log_ratios, mean_estimate, over_rounds
-from tuner.records import Candidate, Role, Trial
+from tuner.analysis.statistics import Column, Estimate, Spread, combined, exp, log_ratios, mean_estimate, over_rounds
+from tuner.records import Candidate, LoadFigures, Role, Trial
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ def merged(views: Sequence[LoadView]) -> LoadView:
     repeats = tuple(replace(r, index=numbers[life, r.index]) for life, view in enumerate(views) for r in view.repeats)
     samples = tuple(replace(s, repeat=numbers[life, s.repeat]) for life, view in enumerate(views) for s in view.samples)
     return LoadView(replace(views[0].measurement, repeats=repeats), repeats, samples)
+
+
+def round_speedups(load: LoadFigures) -> dict[int, float]:
+    """Return the geometric mean over prompts of each round's speedups, by round."""
+    rounds = {number: [math.log(s) for s in of_round.values()] for number, of_round in load.rounds.items() if of_round}
+    return {number: exp(math.fsum(logs) / len(logs)) for number, logs in sorted(rounds.items())}
 
 
 def mean_repeat_spread(views: Sequence[LoadView]) -> Spread:

@@ -9,6 +9,7 @@ from tuner.analysis.comparison import against
 from tuner.analysis.eligibility import Contender, disqualifications, preemptions
 from tuner.analysis.finals import failed_often
 from tuner.analysis.metrics import trial_figures
+from tuner.analysis.outputs import output_bars, with_sameness
 from tuner.analysis.selection import Screened, screen
 from tuner.errors import NothingMeasured
 from tuner.records import Bar, BarKind, LoadPoint, Role, Trial, TrialFigures
@@ -99,7 +100,7 @@ def place_of(trial: Trial) -> Place:
 def _figures(trial: Trial, baselines: Mapping[Place, tuple[Trial, ...]]) -> TrialFigures:
     lives = baselines.get(place_of(trial), ())
     if trial.record.candidate.k:
-        return trial_figures(trial, *(lives or (None,)))
+        return with_sameness(trial_figures(trial, *(lives or (None,))), trial, lives)
     return trial_figures(trial, None, *(lives[1:] if lives and trial is lives[0] else ()))
 
 
@@ -121,6 +122,8 @@ def _contender(
     first = own_lives[0] if own_lives else None
     ranked = own = figures[trial.record.number]
     bars = disqualifications(trial, first, load_points)
+    if trial.record.candidate.k:
+        bars = (*bars, *output_bars(trial, own_lives or (), load_points))
     if first is not None and reference is not None:
         ranked = against(own, figures[first.record.number], figures[reference[0].record.number])
     elif first is not None:

@@ -82,7 +82,7 @@ def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None
         best=best.candidate,
         objective=_objective(best, temperature, choice),
         why=choice.why + _provisional(subject, loads),
-        loads=_figures_at(best, loads),
+        loads=_compared(_figures_at(best, loads), screened, best.candidate),
         curves=tuple(curves),
         below=choice.below,
         up_to=choice.up_to,
@@ -126,6 +126,13 @@ def _figures_at(trial: TrialFigures, loads: Loads) -> tuple[LoadFigures, ...]:
     """Return the figures at the load points as the space has them now: the weight may have been another."""
     found = ((load, load_figures(trial, load)) for load in loads)
     return tuple(replace(figures, load_point=load) for load, figures in found if figures is not None)
+
+
+def _compared(loads: Sequence[LoadFigures], screened: Screened, best: Candidate) -> tuple[LoadFigures, ...]:
+    """Return figures of fresh lives with the outputs as they were compared before selection."""
+    figures = next((c.figures for c in screened.contenders if c.figures.candidate.key == best.key), None)
+    same = {load.load_point.key: load.sameness for load in figures.loads} if figures else {}
+    return tuple(replace(load, sameness=load.sameness or same.get(load.load_point.key)) for load in loads)
 
 
 def best_baseline(baselines: Sequence[Contender], loads: Loads) -> Contender:

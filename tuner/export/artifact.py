@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 
 import yaml
 
 from tuner.analysis.metrics import worst_category
+from tuner.analysis.rounds import round_speedups
 from tuner.export.serve import serve_env, serve_yaml
 from tuner.records import (
     ARTIFACT_VERSION,
@@ -19,6 +21,8 @@ from tuner.records import (
     Json,
     KCurve,
     LoadFigures,
+    Losslessness,
+    Resolution,
 )
 
 BEST_CONFIG = "best_config.yaml"
@@ -118,11 +122,23 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "verdict": answer.verdict.value,
         "why": answer.why,
         "recommended": _recommended(findings, answer),
+        "engine_lives": answer.lives,
         "expected_speedup": _figure(answer.objective),
+        "expected_speedup_similar_prompts": _optional(answer.similar_prompts),
+        "speedup_before_selection": _optional(answer.screened),
+        "resolution": _resolution(answer.resolution),
         "runner_up": answer.runner_up.label if answer.runner_up else None,
         "load_points": [_load(load) for load in answer.loads],
         "curves": [_curve(findings, curve) for curve in answer.curves],
     }
+
+
+def _optional(figure: Figure | None) -> Json:
+    return None if figure is None else _figure(figure)
+
+
+def _resolution(resolution: Resolution | None) -> Json:
+    return None if resolution is None else _plain(asdict(resolution))
 
 
 def _barred(barred: Barred) -> dict[str, Json]:
@@ -167,7 +183,15 @@ def _load(load: LoadFigures) -> dict[str, Json]:
         "conditional_acceptance_by_position": [_figure(figure) for figure in load.conditional_by_position],
         "categories": {name: _figure(figure) for name, figure in load.categories.items()},
         "worst_category": worst[0] if worst else None,
+        "same_output": _same_output(load.sameness),
+        "speedup_by_round": {str(number): _rounded(speedup) for number, speedup in round_speedups(load).items()},
     }
+
+
+def _same_output(same: Losslessness | None) -> Json:
+    if same is None:
+        return None
+    return _plain({name: value for name, value in asdict(same).items() if value not in (None, "", ())})
 
 
 def _curve(findings: Findings, curve: KCurve) -> dict[str, Json]:
@@ -212,8 +236,10 @@ def _rounded(value: object) -> Json:
     """Return floats with six significant digits: more was not measured, and a reader's eye is spared."""
     if isinstance(value, float):
         return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+    if isinstance(value, StrEnum):
+        return value.value
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (list, tuple)):
-        return [_rounded(item) for item in value]
+        return [_plain(item) if isinstance(item, dict) else _rounded(item) for item in value]
     raise TypeError(f"{type(value).__name__} has no place in the artifact")

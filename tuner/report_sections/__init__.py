@@ -1,0 +1,1 @@
+"""Parts of the report page that have a file of their own."""

@@ -1,0 +1,66 @@
+"""The finalists' fresh engine lives: what each round gave, and how fine a difference they could tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tuner.analysis.rounds import round_speedups
+from tuner.records import Answer, Findings, LoadFigures, Resolution, TrialFigures
+from tuner.words import full_label, milliseconds, times
+
+_ABOUT = (
+    "After selection the winner, its closest rival and their baselines were measured again, in rounds of one life "
+    "each, started one after another. The answer comes from these lives alone: the best of many single figures is too "
+    "high on average, and two lives of one engine can differ by more than the effect."
+)
+
+
+def lives_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
+    """Yield the section; nothing where no finalist was measured again.  names: arguments that tell candidates apart."""
+    if not findings.finals:
+        return
+    yield "## Fresh engine lives"
+    yield ""
+    yield _ABOUT
+    yield ""
+    yield "| candidate | load point | lives | TPOT | speedup (95 %) | for prompts like these | speedup in each round |"
+    yield "|---|---|---:|---:|---:|---:|---|"
+    for trial in findings.finals:
+        yield from (_row(trial, load, names) for load in trial.loads)
+    yield ""
+    for answer in findings.answers:
+        yield from _precision(answer)
+
+
+def _row(trial: TrialFigures, load: LoadFigures, names: Sequence[str]) -> str:
+    figures = load.figures
+    cells = [
+        full_label(trial.candidate, names),
+        load.load_point.label,
+        str(trial.lives),
+        milliseconds(figures["tpot_s"]),
+        times(figures["speedup_tpot"]) if "speedup_tpot" in figures else "",
+        times(figures["speedup_tpot_similar_prompts"]) if "speedup_tpot_similar_prompts" in figures else "",
+        " ".join(f"{speedup:.2f}" for speedup in round_speedups(load).values()),
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def _precision(answer: Answer) -> Iterator[str]:
+    if answer.lives < 2 or answer.resolution is None:
+        return
+    parts = [f"At temperature {answer.temperature:g}: {_spread(answer.resolution)}"]
+    if answer.screened is not None and answer.screened.value is not None:
+        parts.append(f"Before selection, in one life, {answer.best.label} showed {times(answer.screened)}.")
+    yield " ".join(parts)
+    yield ""
+
+
+def _spread(resolution: Resolution) -> str:
+    words = f"an effect of {resolution.smallest_effect:.1%} would be seen in nine of ten sweeps like this one"
+    if resolution.life_sd is None or resolution.repeat_sd is None:
+        return f"{words}."
+    return (
+        f"{words}; from life to life the speedup differs by {resolution.life_sd:.1%} (SD), and the repeats within a "
+        f"life add {resolution.repeat_sd:.1%}."
+    )
