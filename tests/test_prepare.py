@@ -40,6 +40,7 @@ def model(path: Path, config: str = "{}") -> str:
 def test_the_manifest_names_every_candidate_that_can_run() -> None:
     found = prepared()
     assert found.manifest.candidates == tuple(candidate.key for candidate in found.candidates)
+    assert found.manifest.target_weight_bytes is None  # The simulated engine has no weights.
     assert len(found.candidates) == 3
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -29,6 +34,7 @@ from tuner.records import (
     Trial,
     WorkerFacts,
 )
+from tuner.store.codec import StoredRecord, decode_record, encode_record
 from tuner.trial import TrialSpec, describe_failure, note_context_length, run_trial
 
 K = 4
@@ -170,6 +176,32 @@ def test_a_request_that_fails_is_counted(tmp_path: Path) -> None:
     failed = sum(not sample.ok for sample in trial.samples)
     assert failed == 3
     assert failed == sum(repeat.failed for load in trial.record.loads for repeat in load.repeats)
+
+
+@pytest.fixture
+def busy_core() -> Iterator[int]:
+    """A core that a process of somebody else keeps busy."""
+    core = min(os.sched_getaffinity(0))
+    burn = f"import os\nos.sched_setaffinity(0, [{core}])\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", burn]) as stranger:
+        yield core
+        stranger.kill()
+
+
+def test_a_repeat_beside_somebody_elses_work_is_disturbed_and_measured_again(tmp_path: Path, busy_core: int) -> None:
+    long_enough = LoadPoint(eval_set="chat", concurrency=1, max_tokens=120, ignore_eos=True)
+    trial_spec = replace(
+        spec(tmp_path, BASELINE, repeats=1, max_repeats=2, warmup_requests=0), load_points=(long_enough,)
+    )
+    reports: list[str] = []
+    trial = run_trial(trial_spec, replace(WORKER, cpu_cores=(busy_core,)), reports.append)
+    [load] = trial.record.loads
+    assert [repeat.problems for repeat in load.repeats] == [(), ()]
+    for repeat in load.repeats:
+        assert repeat.device is not None and repeat.device.source == "cpu"
+        assert any("other processes used" in words for words in repeat.disturbances), repeat
+    assert {"chat c=1 T=0 repeat 1 (of 1-2) 0/6", "chat c=1 T=0 repeat 2 (of 1-2) 0/6"} <= set(reports)
+    assert decode_record(encode_record(StoredRecord(trial.record, "run", ""))).record == trial.record
 
 
 def test_an_unexpected_exception_propagates_and_leaves_no_engine(tmp_path: Path) -> None:
