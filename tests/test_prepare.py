@@ -6,6 +6,7 @@ import pytest
 
 from tuner import prepare as module
 from tuner.engine.resolve import Engine
+from tuner.errors import SpaceError
 from tuner.prepare import Prepared, SweepRequest, prepare
 
 SPACE = """
@@ -89,3 +90,14 @@ def test_a_cpu_engine_takes_no_gpu(build: str, gpus: int, monkeypatch: pytest.Mo
         monkeypatch.setattr(module, name, lambda *_, **__: "nowhere")
     monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
     assert prepared().gpus_per_worker == gpus
+
+
+def test_the_check_of_sampled_answers_is_part_of_the_protocol_and_needs_a_temperature(workshop: Path) -> None:
+    warm = SPACE.format(target="simulated", draft="good").replace("max_tokens: 24", "temperature: 0.7")
+    (workshop / "warm.yaml").write_text(warm)
+    asked = SweepRequest(space="warm.yaml", engine="sim:sim.yaml", distribution_samples=32)
+    assert prepare(asked).space.protocol.distribution_samples == 32
+    assert prepare(asked).manifest.protocol.distribution_samples == 32
+    prepared()
+    with pytest.raises(SpaceError, match="no load point above temperature 0"):
+        prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml", distribution_samples=32))

@@ -70,6 +70,7 @@ def test_fingerprint_changes_with_the_protocol_but_not_with_the_baseline_at_the_
 
     assert of(Protocol()) == of(Protocol(baseline_again=False))
     assert of(Protocol()) != of(Protocol(repeats=5))
+    assert of(Protocol()) != of(Protocol(distribution_samples=64)) != of(Protocol(distribution_samples=32))
 
 
 def test_machine_names_its_processor() -> None:

@@ -28,7 +28,7 @@ class SweepRequest:
 
     target: model directory or hub id, None for the space's own.  drafts: models to try beside the space's.
     engine: what --engine says, None for the vLLM of this environment.  download: whether a hub id may be fetched.
-    command: the command line, for the report.
+    command: the command line, for the report.  distribution_samples: for the protocol, None for what the space says.
     """
 
     target: str | None = None
@@ -38,6 +38,7 @@ class SweepRequest:
     engine: str | None = None
     download: bool = False
     command: tuple[str, ...] = ()
+    distribution_samples: int | None = None
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def prepare(request: SweepRequest) -> Prepared:
     Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
     """
     written = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
-    space = _with_settled_models(written)
+    space = _with_settled_models(_with_distribution_check(written, request.distribution_samples))
     target = _required_target(space)
     engine = resolve_engine(request.engine)
     possible, unavailable = _available(space, engine)
@@ -101,6 +102,17 @@ def prepare(request: SweepRequest) -> Prepared:
         required_paths=_required_paths(space, target, engine),
         notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
     )
+
+
+def _with_distribution_check(space: SearchSpace, samples: int | None) -> SearchSpace:
+    if samples is None:
+        return space
+    if all(point.sampling.temperature == 0.0 for point in space.load_points):
+        raise SpaceError(
+            f"--check-distribution: search space {space.name!r} has no load point above temperature 0.",
+            "Leave the option out: at temperature 0 answers are compared by token id anyway.",
+        )
+    return replace(space, protocol=replace(space.protocol, distribution_samples=samples))
 
 
 def _with_settled_models(space: SearchSpace) -> SearchSpace:

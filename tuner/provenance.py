@@ -112,7 +112,12 @@ def fingerprint(
         "engine_args": dict(engine_args),
         "env": dict(env),
         "load_points": [point.key for point in load_points],
-        "protocol": {"repeats": protocol.repeats, "warmup_requests": protocol.warmup_requests},
+        "protocol": {
+            "repeats": protocol.repeats,
+            "warmup_requests": protocol.warmup_requests,
+            # Trials without these answers cannot serve a sweep that compares them; without the check nothing changes.
+            **({"distribution_samples": protocol.distribution_samples} if protocol.distribution_samples else {}),
+        },
     }
 
 

@@ -89,6 +89,19 @@ def test_report_and_plan_need_no_engine_start(capsys: pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize(
+    ("given", "samples"), [([], None), (["--check-distribution"], 64), (["--check-distribution", "9"], 9)]
+)
+def test_the_check_of_sampled_answers_is_planned_where_it_is_asked_for(
+    capsys: pytest.CaptureFixture[str], workshop: Path, given: list[str], samples: int | None
+) -> None:
+    (workshop / "warm.yaml").write_text(SPACE.replace("temperature: 0", "temperature: 0.7"))
+    assert run("plan", "--space", "warm.yaml", "--engine", "sim", *given) == 0
+    planned = capsys.readouterr().out
+    assert "short answers" in planned if samples else "short answers" not in planned
+    assert samples is None or f"{samples} short answers to each of up to 16 prompts" in planned
+
+
+@pytest.mark.parametrize(
     ("arguments", "names"),
     [
         (["sweep", "--space", "nowhere.yaml"], "nowhere.yaml"),

@@ -7,6 +7,8 @@ from typing import TypeVar
 
 import click
 
+DISTRIBUTION_SAMPLES = 64
+
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
@@ -26,6 +28,16 @@ def space_options(command: Command) -> Command:
                 help="A Python or virtual environment with vLLM [default: this one], or the simulated engine.",
             ),
             click.option("--download", is_flag=True, help="Allow hub ids to be downloaded."),
+            click.option(
+                "--check-distribution",
+                "distribution_samples",
+                type=click.IntRange(min=2),
+                is_flag=False,
+                flag_value=DISTRIBUTION_SAMPLES,
+                metavar="[N]",
+                help="Above temperature 0, compare sampled first tokens with the baseline's: N short answers to each "
+                f"of up to 16 prompts, in every engine [N: {DISTRIBUTION_SAMPLES}].",
+            ),
         )
     ):
         command = option(command)

@@ -21,15 +21,18 @@ def plan(
     drafts: tuple[str, ...],
     engine: str | None,
     download: bool,
+    distribution_samples: int | None,
     workers: int,
     as_json: bool,
 ) -> None:
     """Show every engine start of a sweep of SPACE for TARGET, with its exact command line."""
+    from tuner.analysis.distribution import MAX_PROMPTS
     from tuner.engine.plan import plan as plan_of
     from tuner.prepare import SweepRequest, prepare
     from tuner.words import ROLE_WORDS
 
-    prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download))
+    request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
+    prepared = prepare(request)
     planned = plan_of(prepared.space, prepared.engine, prepared.target, workers)
     starts = [
         {"role": start.role.value, "candidate": start.candidate.label, "command": list(start.command)}
@@ -52,6 +55,8 @@ def plan(
     click.echo(f"{planned.engine_starts} engine starts on {workers} worker(s); at each:")
     for point in planned.load_points:
         click.echo(f"  {point.label}, {prepared.space.protocol.repeats} repeats")
+    if samples := prepared.space.protocol.distribution_samples:
+        click.echo(f"  {samples} short answers to each of up to {MAX_PROMPTS} prompts at each temperature above 0")
     for name, lengths in prepared.lengths.items():
         click.echo(f"eval set {name}: {lengths.prompts} prompts of {lengths.shortest}-{lengths.longest} {lengths.unit}")
     for name, value in planned.env.items():

@@ -45,6 +45,7 @@ def sweep(
     drafts: tuple[str, ...],
     engine: str | None,
     download: bool,
+    distribution_samples: int | None,
     out: Path | None,
     pool: Literal["ray", "local"] | None,
     max_workers: int | None,
@@ -64,7 +65,7 @@ def sweep(
 
     began_s = time.monotonic()
     command = ("tuner", *map(without_password, sys.argv[1:]))
-    prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download, command))
+    prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download, command, distribution_samples))
     options = SweepOptions(
         out=out or prepared.default_out,
         pool=pool or ("local" if prepared.engine.kind == "sim" else "ray"),
