@@ -7,6 +7,7 @@ import json
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -219,3 +220,28 @@ def test_an_exception_in_on_done_is_not_swallowed(serving: Serving) -> None:
 
     with pytest.raises(KeyError):
         run(serving, handler, [request(0), request(1)], concurrency=2, on_done=fail)
+
+
+def test_the_two_most_probable_tokens_are_asked_for_by_id_in_each_endpoints_own_words() -> None:
+    plain = json.loads(request_body("m", request()))
+    chat = json.loads(request_body("m", replace(request(), top2=True)))
+    assert {k: v for k, v in chat.items() if k not in plain} == {
+        "logprobs": True,
+        "top_logprobs": 2,
+        "return_tokens_as_token_ids": True,
+    }
+    completion = json.loads(request_body("m", replace(request(prompt="Once"), top2=True)))
+    assert (completion["logprobs"], completion["return_tokens_as_token_ids"]) == (2, True)
+    assert "top_logprobs" not in completion
+
+
+def test_a_sample_has_the_gaps_that_the_server_told(serving: Serving) -> None:
+    told = {"content": [{"top_logprobs": [{"logprob": -0.5}, {"logprob": -0.75}]}]}
+    choice = {"index": 0, "delta": {"content": "a"}, "finish_reason": None, "token_ids": [5], "logprobs": told}
+    answer = b"data: " + json.dumps({"model": "m", "choices": [choice]}).encode() + b"\n\n"
+
+    async def handler(web_request: web.Request) -> web.StreamResponse:
+        return await stream(web_request, answer, ending(1))
+
+    [sample], _ = run(serving, handler, [replace(request(), top2=True)])
+    assert (sample.error, sample.top2_gaps) == (None, (0.25,))

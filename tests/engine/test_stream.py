@@ -176,3 +176,55 @@ def test_data_lines_of_one_event_are_joined() -> None:
 )
 def test_error_bodies(body: bytes, text: str) -> None:
     assert error_text(body) == text
+
+
+# --- log probabilities ------------------------------------------------------------------------------------------------
+
+
+def test_recorded_log_probabilities_of_a_chat_answer() -> None:
+    answer = decode_stream([(1.0, (RECORDED / "chat_logprobs.sse").read_bytes())])
+    assert (answer.error, answer.text, answer.finish_reason) == (None, "The capital of France is Paris.", "stop")
+    assert len(answer.top2_gaps) == len(answer.token_ids) == 8
+    assert answer.top2_gaps[:3] == pytest.approx([1.75, 4.875, 4.4375], abs=1e-4)
+
+
+def test_recorded_log_probabilities_of_a_completion_with_exact_ties() -> None:
+    answer = decode_stream([(1.0, (RECORDED / "completion_logprobs.sse").read_bytes())])
+    assert answer.error is None
+    assert answer.top2_gaps == pytest.approx([0, 0.25, 4, 3.25, 8.5, 0, 0.125, 0.125, 0, 0.75, 0.875, 1], abs=1e-4)
+
+
+def ranked(*tokens: tuple[float, ...]) -> dict[str, object]:
+    return {"content": [{"logprob": values[0], "top_logprobs": [{"logprob": v} for v in values]} for values in tokens]}
+
+
+def with_logprobs(logprobs: object, token_ids: list[int]) -> bytes:
+    choice = {"index": 0, "delta": {"content": "x"}, "finish_reason": None, "token_ids": token_ids}
+    return event({"model": "m", "choices": [{**choice, "logprobs": logprobs}]})
+
+
+def gaps_of(*chunks: bytes) -> tuple[float, ...]:
+    return decode_stream(one_by_one(*chunks, usage(3), DONE)).top2_gaps
+
+
+def test_gaps_by_hand_over_chunks_whatever_the_order_of_the_two() -> None:
+    first = with_logprobs(ranked((-0.5, -1.5), (-3.0, -0.25)), [1, 2])
+    second = with_logprobs({"top_logprobs": [{"a": -0.1, "b": -0.4, "c": -0.2}]}, [3])
+    assert gaps_of(first, second) == pytest.approx((1.0, 2.75, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("logprobs", "token_ids"),
+    [
+        (None, [2]),
+        (ranked((-0.5,)), [2]),
+        (ranked((-0.5, -1.5)), [2, 3]),
+        (ranked((-0.5, -1.5), (-0.5, -1.5)), [2]),
+        ({"top_logprobs": [None]}, [2]),
+        ({"content": [{"logprob": -0.5}]}, [2]),
+    ],
+)
+def test_no_gap_is_told_unless_there_is_one_for_every_token(logprobs: object, token_ids: list[int]) -> None:
+    good = with_logprobs(ranked((-0.5, -1.5)), [1])
+    assert gaps_of(good) == (1.0,)
+    assert gaps_of(good, with_logprobs(logprobs, token_ids)) == ()

@@ -82,3 +82,13 @@ def test_tokenize_takes_prompts_and_messages() -> None:
     for bad in (b"", b"[]", b"{}", b'{"prompt": 3}', b'{"messages": 3}', b"3"):
         with pytest.raises(RequestRefused):
             parse_tokenize(bad)
+
+
+def test_log_probabilities_are_asked_for_in_each_endpoints_own_words() -> None:
+    assert parse({"messages": MESSAGES}).logprobs is None
+    assert parse({"messages": MESSAGES, "top_logprobs": 2}).logprobs is None
+    assert parse({"messages": MESSAGES, "logprobs": True, "top_logprobs": 2}).logprobs == 2
+    assert parse({"prompt": "x", "logprobs": 2}, COMPLETION).logprobs == 2
+    assert parse({"prompt": "x"}, COMPLETION).logprobs is None
+    with pytest.raises(RequestRefused):
+        parse({"prompt": "x", "logprobs": 21}, COMPLETION)

@@ -248,3 +248,24 @@ def test_a_hang_leaves_health_and_metrics_alive() -> None:
         return counter(await metrics(client), "generation_tokens_total")
 
     assert serve(talk, **fault("hang", at_token=7)) == 7
+
+
+def test_log_probabilities_come_with_every_token_and_can_be_refused() -> None:
+    asking = {"logprobs": True, "top_logprobs": 2}
+    events = serve(lambda client: stream(client, **asking), *GOOD)
+    told = [event["choices"][0] for event in events[1:-2]]
+    assert all(len(choice["logprobs"]["content"]) == len(choice["token_ids"]) for choice in told)
+    assert ids_of(events) == ids_of(serve(stream))
+
+    async def refused(client: Client) -> tuple[int, int]:
+        answers = [await client.post("/v1/chat/completions", json={**CHAT, **more}) for more in (asking, {})]
+        return answers[0].status, answers[1].status
+
+    assert serve(refused, faults=[{"kind": "logprobs_refused", "status": 400}]) == (400, 200)
+
+
+def test_sampled_answers_of_a_shifted_engine_differ_from_its_own() -> None:
+    warm = {"temperature": 0.9, "seed": 3}
+    honest = ids_of(serve(lambda client: stream(client, **warm)))
+    shifted = ids_of(serve(lambda client: stream(client, **warm), faults=[{"kind": "shifted_samples", "at_token": 4}]))
+    assert honest[:4] == shifted[:4] and honest != shifted

@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import json
+import math
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tuner.engine.sim.answers import EOS, TEXTS, text_of
 from tuner.engine.sim.wire import CHAT, COMPLETION, Encoder, error_body
@@ -61,3 +65,27 @@ def test_errors_have_vllm_s_form() -> None:
     assert error_body("no", "NotFoundError", 404) == {
         "error": {"message": "no", "type": "NotFoundError", "param": None, "code": 404}
     }
+
+
+def test_log_probabilities_are_told_as_each_endpoint_does() -> None:
+    gaps = [0.0, 0.125, 3.0]
+    for shape in (CHAT, COMPLETION):
+        told = event(Encoder(shape, "target", "x", True).chunk(IDS, None, gaps))["choices"][0]["logprobs"]
+        if shape is CHAT:
+            pairs = [[ranked["logprob"] for ranked in position["top_logprobs"]] for position in told["content"]]
+            names = [position["token"] for position in told["content"]]
+        else:
+            pairs, names = [list(both.values()) for both in told["top_logprobs"]], told["tokens"]
+        assert names == [f"token_id:{token_id}" for token_id in IDS]
+        assert [first - second for first, second in pairs] == pytest.approx(gaps)
+        # There are two tokens and no third, so their probabilities are all there is.
+        assert [math.exp(first) + math.exp(second) for first, second in pairs] == pytest.approx([1.0] * 3)
+
+
+def test_recorded_answers_have_the_same_form() -> None:
+    recorded = Path(__file__).parents[1] / "recorded"
+    for shape, name in ((CHAT, "chat_logprobs.sse"), (COMPLETION, "completion_logprobs.sse")):
+        chunks = [event(part + b"\n\n") for part in (recorded / name).read_bytes().split(b"\n\n")[:3]]
+        [theirs] = [chunk["choices"][0]["logprobs"] for chunk in chunks[-1:]]
+        ours = event(Encoder(shape, "target", "x", True).chunk(IDS[:1], None, [0.5]))["choices"][0]["logprobs"]
+        assert ours.keys() <= theirs.keys()

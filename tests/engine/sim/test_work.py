@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tuner.engine.sim.profile import Profile
+from tuner.engine.sim.profile import NearTies, Profile
 from tuner.engine.sim.work import Job, Work, Workshop
 from tuner.records import Speculation
 
@@ -88,3 +88,53 @@ def test_context_grows_with_the_answer(make_job: MakeJob) -> None:
     work = make(make_job("one two three"))
     work.take(5)
     assert work.context_tokens == 8
+
+
+TIED = PROFILE.model_copy(update={"near_ties": NearTies(rate=0.1, gap=0.1, speculative_flips=0.5, crowded_flips=0.5)})
+
+
+def tied(job: Job, k: int = 0, crowded: bool = False) -> tuple[int, ...]:
+    spec = Speculation("draft_model", k, "good", "good") if k else None
+    workshop = Workshop(TIED, "target", spec)
+    return workshop.make(job, lambda _tokens, _reason: None, crowded=crowded).answer.token_ids
+
+
+def first_difference(one: tuple[int, ...], other: tuple[int, ...]) -> int | None:
+    return next((i for i, (a, b) in enumerate(zip(one, other, strict=True)) if a != b), None)
+
+
+def test_gaps_are_small_at_near_ties_alone_and_the_prompts_own(make_job: MakeJob) -> None:
+    workshop = Workshop(TIED, "target", None)
+    gaps = [gap for i in range(40) for gap in workshop.top2_gaps(make_job(f"prompt {i}"), 50)]
+    assert set(gaps) == {0.1, 3.0}
+    assert gaps.count(0.1) / len(gaps) == pytest.approx(0.1, abs=0.03)
+    assert workshop.top2_gaps(make_job("one"), 50) == workshop.top2_gaps(make_job("one"), 80)[:50]
+
+
+def test_speculation_and_company_flip_an_answer_only_at_a_near_tie(make_job: MakeJob) -> None:
+    ways = {"speculation": {"k": 4}, "company": {"crowded": True}}
+    for way in ways.values():
+        flips = []
+        for i in range(40):
+            job = make_job(f"prompt {i}", max_tokens=20)
+            at = first_difference(tied(job), tied(job, **way))  # type: ignore[arg-type]
+            if at is not None:
+                flips.append(Workshop(TIED, "target", None).top2_gaps(job, 20)[at])
+        assert set(flips) == {0.1}
+        assert 10 < len(flips) < 40
+    job = make_job("always", max_tokens=200)
+    assert tied(job) == tied(job)
+    assert tied(job, 4) == tied(job, 4)
+
+
+def test_shifted_samples_are_the_same_up_to_there_and_colder_behind(make_job: MakeJob) -> None:
+    jobs = [make_job(f"prompt {i}", max_tokens=60, temperature=1.0, seed=i) for i in range(30)]
+    greedy = [make(make_job(job.prompt, max_tokens=60)).answer.token_ids for job in jobs]
+    honest = [make(job).answer.token_ids for job in jobs]
+    shifted = [make(job, shifted_from=20).answer.token_ids for job in jobs]
+    assert [tokens[:20] for tokens in honest] == [tokens[:20] for tokens in shifted]
+
+    def like_greedy(answers: list[tuple[int, ...]]) -> float:
+        return sum(a == b for x, y in zip(answers, greedy, strict=True) for a, b in zip(x[20:], y[20:], strict=True))
+
+    assert like_greedy(shifted) > 1.2 * like_greedy(honest)
