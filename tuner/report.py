@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
+from tuner.analysis.floor import floor_figures
 from tuner.errors import OutputError
 from tuner.evidence import evidence
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
+from tuner.hardware import memory_bandwidth
 from tuner.plots import save_plots
-from tuner.records import Findings, Json, Role, RunManifest, Trial
+from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial
 from tuner.report_page import report_markdown
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
@@ -73,7 +75,11 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         protocol=manifest.protocol,
     )
     complete = stored.summary is not None if finished is None else finished
-    findings = replace(findings, warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings))
+    findings = replace(
+        findings,
+        warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings),
+        floor=_floor(findings, manifest, trials),
+    )
     try:
         plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
@@ -98,6 +104,16 @@ def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> li
     warnings += [f"not tried: {label}: {reason}" for label, reason in manifest.unavailable.items()]
     warnings += [f"left out: {broken}" for broken in stored.broken]
     return warnings
+
+
+def _floor(findings: Findings, manifest: RunManifest, trials: Sequence[Trial]) -> dict[str, Figure]:
+    """Return the physical floor of the first baseline; nothing for the simulated engine, which reads no weights."""
+    if manifest.engine_build == "sim":
+        return {}
+    first = next(trial for trial in findings.trials if not trial.candidate.k)
+    device = next(t.record.worker.device for t in trials if t.record.number == first.number)
+    args = first.candidate.engine_args
+    return floor_figures(first.loads, args, manifest.target_weight_bytes, memory_bandwidth(device), device)
 
 
 def _devices(trials: Sequence[Trial]) -> tuple[str, ...]:

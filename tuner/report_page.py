@@ -73,7 +73,7 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
         *sameness_section(findings, names),
         *_failed(findings, trials),
         *_changed_settings(trials),
-        *_basis(manifest, trials),
+        *_basis(manifest, findings, trials),
     ]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -224,7 +224,7 @@ def _changed_settings(trials: Sequence[Trial]) -> Iterator[str]:
     yield ""
 
 
-def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
+def _basis(manifest: RunManifest, findings: Findings, trials: Sequence[Trial]) -> Iterator[str]:
     protocol = manifest.protocol
     devices = dict.fromkeys(trial.record.worker.device for trial in trials)
     lives = sum(trial.record.engine is not None for trial in trials)
@@ -239,12 +239,22 @@ def _basis(manifest: RunManifest, trials: Sequence[Trial]) -> Iterator[str]:
         f"each; per prompt the median over repeats, then the geometric mean over prompts of the ratio "
         f"baseline / candidate"
     )
+    yield from _floor(findings)
     if protocol.reduced:
         yield f"- reduced protocol: {protocol.reduced}"
     yield f"- eval sets: {', '.join(_prompts_used(manifest))}"
     yield f"- tuner {manifest.tuner_version}, measured from {trials[0].record.started_at} on"
     if manifest.repeat_with:
         yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"
+
+
+def _floor(findings: Findings) -> Iterator[str]:
+    read, share = findings.floor.get("weight_read_s"), findings.floor.get("bandwidth_share")
+    if read is not None and share is not None and share.value is not None:
+        yield (
+            f"- reading the weights takes {milliseconds(read)} of each decode step ({read.note}): {share.value:.0%} of "
+            f"the baseline's TPOT at concurrency 1"
+        )
 
 
 def _repeats(protocol: Protocol) -> str:

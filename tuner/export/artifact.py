@@ -105,6 +105,7 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "failed": dict(findings.failed),
         "barred": [_barred(barred) for barred in findings.barred],
         "drift": {name: _figure(figure) for name, figure in findings.drift.items()},
+        "floor": {name: _figure(figure) for name, figure in findings.floor.items()},
         "protocol": dict(context.protocol),
         "measured_on": dict(context.measured_on),
         "fingerprint": {

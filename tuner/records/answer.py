@@ -196,7 +196,8 @@ class Barred:
 class Findings:
     """Everything that analysis concludes from a run's records.
 
-    trials: single lives.  finals: arms measured in fresh lives, baselines included.  barred: one for each reason.
+    trials: single lives.  finals: arms measured in fresh lives, baselines included.  floor: what reading the weights
+    takes in each step, and how near the baseline comes to it.  barred: one for each reason.
     """
 
     answers: tuple[Answer, ...]
@@ -205,4 +206,5 @@ class Findings:
     warnings: tuple[str, ...]
     failed: Mapping[str, str]
     finals: tuple[TrialFigures, ...] = ()
+    floor: Mapping[str, Figure] = field(default_factory=dict)
     barred: tuple[Barred, ...] = ()

@@ -13,8 +13,8 @@ class DeviceLoad:
     gpu_*: over the trial's own GPUs; None without one. Utilisation and shares are fractions of 1: gpu_utilisation and
     gpu_power_w are means over the readings, gpu_memory_bytes and gpu_temperature_c maxima, gpu_clock_mhz and
     gpu_clock_min_mhz mean and minimum of the SM clock.  throttled: NVML's reasons for a lowered clock, in words,
-    idleness left out.  cpu_busy, cpu_steal: shares of the CPU time of the trial's cores.  cpu_others: share that was busy
-    with neither this trial's engine nor the tuner.  None where the repeat was too short to tell.
+    idleness left out.  cpu_busy, cpu_steal: shares of the CPU time of the trial's cores.  cpu_others: share that was
+    busy with neither this trial's engine nor the tuner.  None where the repeat was too short to tell.
     """
 
     source: str
