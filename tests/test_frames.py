@@ -1,10 +1,14 @@
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tuner.errors import OutputError
 from tuner.frames import requests_frame, trials_frame
+from tuner.records import REFERENCE_REPEAT, Role, Trial
+from tuner.store import RunStore
 
 RECORDED = Path(__file__).parent / "data" / "h200-14b"
 
@@ -28,3 +32,15 @@ def test_a_speedup_can_be_checked_by_hand() -> None:
 def test_no_run_is_said_plainly(tmp_path: Path) -> None:
     with pytest.raises(OutputError):
         trials_frame(tmp_path)
+
+
+def test_untimed_requests_are_left_out_and_rounds_are_named(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
+    trial = make_trial(3, k=2, role=Role.FINAL)
+    reference = replace(trial.samples[0], repeat=REFERENCE_REPEAT)
+    trial = Trial(replace(trial.record, round=1), (*trial.samples, reference))
+    with RunStore.open(tmp_path / "run", {}, {}) as store:
+        store.save(trial)
+    frame = requests_frame(tmp_path / "run")
+    assert len(frame) == len(trial.samples) - 1
+    assert set(frame["round"]) == {1}
+    assert set(trials_frame(tmp_path / "run")["role"]) == {"final"}

@@ -23,7 +23,7 @@ def trials_frame(run: Path) -> pd.DataFrame:
 
 
 def requests_frame(run: Path) -> pd.DataFrame:
-    """Return one row per measured request: what was asked, of which engine life, and how long it took, in seconds.
+    """Return one row per timed request: what was asked, of which engine life, and how long it took, in seconds.
 
     A request that failed has its reason in `error` and no times. Raises OutputError if `run` is no run of ours.
     """
@@ -32,7 +32,13 @@ def requests_frame(run: Path) -> pd.DataFrame:
     rows = []
     for trial in read_run(run)[1]:
         candidate = trial.record.candidate
-        of_trial = {"trial": trial.record.number, "draft": candidate.draft_name, "k": candidate.k}
+        of_trial = {
+            "trial": trial.record.number,
+            "role": trial.record.role.value,
+            "round": trial.record.round,
+            "draft": candidate.draft_name,
+            "k": candidate.k,
+        }
         rows += [
             {
                 **of_trial,
@@ -45,9 +51,11 @@ def requests_frame(run: Path) -> pd.DataFrame:
                 "e2e_s": sample.e2e_s,
                 "prompt_tokens": sample.prompt_tokens,
                 "completion_tokens": sample.completion_tokens,
+                "correct": sample.correct,
                 "error": sample.error,
             }
             for sample in trial.samples
+            if sample.repeat >= 0  # others fetch probabilities or sample a distribution and are not timed
         ]
     return pd.DataFrame(rows)
 
@@ -57,6 +65,7 @@ def _trial_row(trial: Trial) -> dict[str, object]:
     return {
         "trial": record.number,
         "role": record.role.value,
+        "round": record.round,
         "draft": record.candidate.draft_name,
         "k": record.candidate.k,
         "device": record.worker.device,
