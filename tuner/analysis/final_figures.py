@@ -9,14 +9,15 @@ from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.metrics import (
     acceptance_by_position,
     conditional_by_position,
-    latency_figures,
-    one_life_counts,
+    count_figures,
+    counter_figures,
+    latency_percentiles,
     throughput_figure,
 )
 from tuner.analysis.paired import equal_lengths, lives_note
-from tuner.analysis.rounds import Arm, logs, mean_over, mean_repeat_spread, merged, similar_prompts
+from tuner.analysis.rounds import Arm, logs, mean_over, mean_repeat_spread, similar_prompts
 from tuner.analysis.statistics import Column, Spread, exp, median, over_rounds, ratio_figure, undefined
-from tuner.records import Figure, LoadFigures, LoadPoint, Trial, TrialFigures
+from tuner.records import Figure, LoadFigures, LoadPoint, RequestSample, Trial, TrialFigures
 
 PAIRED = "mean over rounds of engine lives of geometric means over prompts of paired ratios"
 OWN = "mean over engine lives of geometric means over prompts of medians over repeats"
@@ -46,10 +47,14 @@ def final_figures(arm: Arm, load_points: Sequence[LoadPoint], over: Mapping[int,
 
 def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures:
     views, baselines = [view for view, _ in pairs.values()], [view for _, view in pairs.values()]
-    whole = merged(views)
-    figures = {**latency_figures(whole), **one_life_counts(whole)}
-    figures |= {name: _own(views, name) for name in LATENCIES}
-    figures["throughput_tok_s"] = throughput_figure(whole)
+    samples = [sample for view in views for sample in view.samples]
+    repeats = [repeat for view in views for repeat in view.repeats]
+    figures: dict[str, Figure] = {}
+    for name in LATENCIES:
+        figures |= {name: _own(views, name), **latency_percentiles(name, samples)}
+    figures |= counter_figures(repeats)
+    figures |= count_figures([repeat for view in views for repeat in view.measurement.repeats])
+    figures["throughput_tok_s"] = throughput_figure([rate for view in views for rate in view.throughputs])
     ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}
     own, base = mean_repeat_spread(views), mean_repeat_spread(baselines) if paired else Spread()
     if paired:
@@ -58,9 +63,9 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures
     return LoadFigures(
         load_point=load,
         figures=figures,
-        acceptance_by_position=acceptance_by_position(whole.repeats),
-        conditional_by_position=conditional_by_position(whole.repeats),
-        categories=_categories(whole, list(ratios.values())),
+        acceptance_by_position=acceptance_by_position(repeats),
+        conditional_by_position=conditional_by_position(repeats),
+        categories=_categories(samples, list(ratios.values())),
         rounds={number: _exp(of_round) for number, of_round in ratios.items()},
         tpot_by_prompt=_exp(mean_over(tpots)),
         speedup_by_prompt=_exp(mean_over(list(ratios.values()))),
@@ -71,9 +76,9 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures
     )
 
 
-def _categories(view: LoadView, ratios: Sequence[Mapping[str, float]]) -> dict[str, Figure]:
+def _categories(samples: Sequence[RequestSample], ratios: Sequence[Mapping[str, float]]) -> dict[str, Figure]:
     """Return the speedup of each category of prompts, over the rounds."""
-    category = {sample.prompt_id: sample.category for sample in view.samples}
+    category = {sample.prompt_id: sample.category for sample in samples}
     names = dict.fromkeys(category[prompt] for of_round in ratios for prompt in of_round)
     return {
         name: _over([{p: value for p, value in of_round.items() if category[p] == name} for of_round in ratios])

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tuner.analysis.statistics import Spread, log_ratios, median, spread_of_mean
 from tuner.records import LoadMeasurement, Repeat, RequestSample, Trial
@@ -28,12 +29,19 @@ class LoadView:
     measurement: LoadMeasurement
     repeats: tuple[Repeat, ...]
     samples: tuple[RequestSample, ...]
+    _medians: dict[Metric, dict[str, float]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _spreads: dict[Metric, Spread] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def by_prompt(self, metric: Metric) -> dict[str, float]:
+    def by_prompt(self, metric: Metric) -> Mapping[str, float]:
         """Return the median of `metric` per prompt; prompts without a positive value are left out.
 
         A whole answer in one chunk has a TPOT of zero, which is no measurement of speed.
         """
+        if metric not in self._medians:
+            self._medians[metric] = self._median_by_prompt(metric)
+        return self._medians[metric]
+
+    def _median_by_prompt(self, metric: Metric) -> dict[str, float]:
         values: dict[str, list[float]] = {}
         for sample in self.samples:
             value = metric(sample)
@@ -49,17 +57,25 @@ class LoadView:
         degrees of freedom. The distance to a prompt's own median is the log speedup of a repeat up to a constant, and
         a prompt that failed in one repeat does not shift that repeat's mean.
         """
+        if metric not in self._spreads:
+            self._spreads[metric] = self._spread_of_repeats(metric)
+        return self._spreads[metric]
+
+    def _spread_of_repeats(self, metric: Metric) -> Spread:
         usual = self.by_prompt(metric)
+        of_repeat: dict[int, list[RequestSample]] = {repeat.index: [] for repeat in self.repeats}
+        for sample in self.samples:
+            of_repeat[sample.repeat].append(sample)
         means = []
         for repeat in self.repeats:
-            samples = tuple(sample for sample in self.samples if sample.repeat == repeat.index)
+            samples = tuple(of_repeat[repeat.index])
             logs = log_ratios(LoadView(self.measurement, (repeat,), samples).by_prompt(metric), usual)
             if logs:
                 means.append(math.fsum(logs.values()) / len(logs))
         return spread_of_mean(means)
 
     @property
-    def tpot_by_prompt(self) -> dict[str, float]:
+    def tpot_by_prompt(self) -> Mapping[str, float]:
         """Seconds per output token, per prompt."""
         return self.by_prompt(LATENCIES["tpot_s"])
 
@@ -83,8 +99,22 @@ def counting_repeats(repeats: Sequence[Repeat]) -> tuple[Repeat, ...]:
     return undisturbed if len(undisturbed) >= ENOUGH_UNDISTURBED else valid
 
 
+_views: dict[int, dict[str, LoadView | None]] = {}
+"""What load_view has returned, by identity of the trial, for as long as the trial lives: nearly every figure asks."""
+
+
 def load_view(trial: Trial, key: str) -> LoadView | None:
     """Return what counts of `trial` at the load point with that key; None if it was not measured."""
+    views = _views.get(id(trial))
+    if views is None:
+        views = _views[id(trial)] = {}
+        weakref.finalize(trial, _views.pop, id(trial), None).atexit = False
+    if key not in views:
+        views[key] = _view(trial, key)
+    return views[key]
+
+
+def _view(trial: Trial, key: str) -> LoadView | None:
     for measurement in trial.record.loads:
         if measurement.load_point.key == key:
             repeats = counting_repeats(measurement.repeats)

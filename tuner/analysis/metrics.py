@@ -26,7 +26,7 @@ from tuner.analysis.paired import (
     speedup_by_prompt,
 )
 from tuner.analysis.statistics import Column, Spread, mean_estimate, median, percentile, ratio_figure, undefined
-from tuner.records import Counters, Figure, LoadFigures, Repeat, Trial, TrialFigures
+from tuner.records import Counters, Figure, LoadFigures, Repeat, RequestSample, Trial, TrialFigures
 
 PERCENTILES = (50, 95, 99)
 OWN = "geometric mean over prompts of medians over repeats"
@@ -53,7 +53,7 @@ def trial_figures(trial: Trial, baseline: Trial | None, *later: Trial | None) ->
 
 def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> LoadFigures:
     figures = {**latency_figures(view), **one_life_counts(view)}
-    figures["throughput_tok_s"] = throughput_figure(view)
+    figures["throughput_tok_s"] = throughput_figure(view.throughputs)
     drift = drift_figure(lives if compare else [view, *lives])
     if drift is not None:
         figures["baseline_drift"] = drift
@@ -89,10 +89,14 @@ def latency_figures(view: LoadView) -> dict[str, Figure]:
         logs = {prompt: math.log(value) for prompt, value in view.by_prompt(metric).items()}
         estimate = mean_estimate([Column(logs, spreads=(view.repeat_spread(metric),))])
         figures[name] = ratio_figure(estimate, OWN, unit="s", note="" if estimate else "no request worked")
-        values = [value for value in map(metric, view.samples) if value is not None]
-        for percent in PERCENTILES:
-            figures[f"{name}_p{percent}"] = percentile_figure(values, percent)
+        figures |= latency_percentiles(name, view.samples)
     return figures
+
+
+def latency_percentiles(name: str, samples: Sequence[RequestSample]) -> dict[str, Figure]:
+    """Return p50, p95, p99 over requests of a latency, seconds."""
+    values = [value for value in map(LATENCIES[name], samples) if value is not None]
+    return {f"{name}_p{percent}": percentile_figure(values, percent) for percent in PERCENTILES}
 
 
 def percentile_figure(values: Sequence[float], percent: int) -> Figure:
@@ -105,9 +109,8 @@ def percentile_figure(values: Sequence[float], percent: int) -> Figure:
     return Figure(percentile(values, percent), "s", name, len(values), "requests", note=note)
 
 
-def throughput_figure(view: LoadView) -> Figure:
+def throughput_figure(rates: Sequence[float]) -> Figure:
     """Return output tokens per second of wall time: the median over repeats."""
-    rates = view.throughputs
     name = "median over repeats of completion tokens / wall time"
     if not rates:
         return undefined("tok/s", name, "no valid repeat", "repeats")
@@ -116,12 +119,11 @@ def throughput_figure(view: LoadView) -> Figure:
 
 def one_life_counts(view: LoadView) -> dict[str, Figure]:
     """Return the figures that come from counting, without any clock: the engine's counters, requests, preemptions."""
-    return {**counter_figures(view.repeats), **count_figures(view)}
+    return {**counter_figures(view.repeats), **count_figures(view.measurement.repeats)}
 
 
-def count_figures(view: LoadView) -> dict[str, Figure]:
+def count_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
     """Return how many requests were sent, failed and were preempted, over all repeats."""
-    repeats = view.measurement.repeats
     preemptions = [r.counters.preemptions for r in repeats if r.counters.preemptions is not None]
     unknown = "" if preemptions else "the engine does not count them"
     n = len(repeats)

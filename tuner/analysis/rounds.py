@@ -54,15 +54,6 @@ def logs(top: LoadView, bottom: LoadView, name: str) -> dict[str, float]:
     return log_ratios(top.by_prompt(metric), bottom.by_prompt(metric))
 
 
-def merged(views: Sequence[LoadView]) -> LoadView:
-    """Return several lives as one: their repeats, numbered anew, and their requests."""
-    places = [(life, repeat.index) for life, view in enumerate(views) for repeat in view.repeats]
-    numbers = {place: number for number, place in enumerate(places)}
-    repeats = tuple(replace(r, index=numbers[life, r.index]) for life, view in enumerate(views) for r in view.repeats)
-    samples = tuple(replace(s, repeat=numbers[life, s.repeat]) for life, view in enumerate(views) for s in view.samples)
-    return LoadView(replace(views[0].measurement, repeats=repeats), repeats, samples)
-
-
 def round_speedups(load: LoadFigures) -> dict[int, float]:
     """Return the geometric mean over prompts of each round's speedups, by round."""
     rounds = {number: [math.log(s) for s in of_round.values()] for number, of_round in load.rounds.items() if of_round}

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Union
 
 from typing_extensions import TypeAliasType
@@ -72,12 +73,12 @@ class Candidate:
         """The same engine without speculation."""
         return replace(self, speculation=None)
 
-    @property
+    @cached_property
     def args_key(self) -> str:
         """Identity of the non-speculation arguments: candidates that share it share a baseline."""
         return short_hash(dict(self.engine_args))
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identity, stable between runs and safe as a directory name."""
         spec = self.speculation
@@ -117,7 +118,7 @@ class LoadPoint:
     num_prompts: int | None = None
     weight: float = 1.0
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Identity within one space, safe as a file name."""
         s = self.sampling
