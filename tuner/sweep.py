@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import time
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
 from tuner.evidence import judgement
-from tuner.measuring import Measuring, counts_as_done
-from tuner.pool import open_pool
+from tuner.extras import missing
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import Role, TrialRecord, short_hash
+from tuner.records import Role, TrialRecord
 from tuner.report import Report, manifest_json, write_report
-from tuner.search.study import Study
+from tuner.session import Measured, Session, SweepOptions, measure, tell_where
+from tuner.sources import Source
+from tuner.sources.confirming import Confirming
+from tuner.sources.done import counts_as_done
+from tuner.sources.extras import Extras
+from tuner.sources.single import SingleLives
 from tuner.store import RunStore
 
-
-@dataclass(frozen=True)
-class SweepOptions:
-    """How to run it, as opposed to what to measure.
-
-    out: the run directory.  pool: "ray", or "local" for threads of this process.
-    storage: Optuna storage URL, None for SQLite in the run directory.
-    """
-
-    out: Path
-    pool: Literal["ray", "local"] = "ray"
-    max_workers: int | None = None
-    storage: str | None = None
-    retry_failed: bool = False
+__all__ = ["SweepOptions", "SweepResult", "run_sweep"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     """
     began_s = time.monotonic() if began_s is None else began_s
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
-        fresh, workers = _measure_missing(prepared, options, store, view)
+        measured = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
         complete = _complete(store, prepared)
         report = write_report(store.path, finished=complete)
@@ -66,58 +55,41 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     wall_s = time.monotonic() - began_s
     return SweepResult(
         report=report,
-        engine_starts=sum(record.engine is not None for record in fresh),
-        trials=len(fresh),
+        engine_starts=measured.engine_starts,
+        trials=len(measured.records),
         wall_s=wall_s,
-        overhead_s=max(0.0, wall_s - _busy_s(fresh) / max(1, workers)),
+        overhead_s=max(0.0, wall_s - _busy_s(measured.records) / max(1, measured.workers)),
     )
 
 
-def _measure_missing(
-    prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView
-) -> tuple[list[TrialRecord], int]:
-    """Return the records of the trials run now, and on how many workers."""
-    if store.path != options.out.absolute():
-        view.message(
-            f"{options.out} is a run with other inputs (engine, model, eval set ...): this one is {store.path}"
-        )
-    for broken in store.broken:
-        view.message(f"set aside: {broken}")
+def _measure_missing(prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView) -> Measured:
+    tell_where(options, store, view)
     if store.finished and _complete(store, prepared, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
-        return [], 0
-    storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
-    study = Study.open(
-        storage,
-        f"{store.path.name}-{short_hash(prepared.fingerprint)}",
-        prepared.candidates,
-        prepared.manifest.temperatures,
-        replace_damaged=not options.storage,
+        return Measured()
+    return measure(prepared, options, store, view, _sources)
+
+
+def _sources(session: Session) -> tuple[Source, ...]:
+    prepared, protocol = session.prepared, session.prepared.space.protocol
+    devices = [worker.device_key for worker in session.pool.workers]
+    return (
+        SingleLives(session.telling, session.budget, protocol, devices, session.done, prepared.candidates),
+        Confirming(session.store, prepared.manifest, session.budget),
+        Extras(prepared.candidates, protocol, prepared.engine.version, session.done, session.budget),
     )
-    for note in study.notes:
-        view.message(note)
-    with (
-        closing(study),
-        open_pool(
-            options.pool,
-            gpus_per_worker=prepared.gpus_per_worker,
-            max_workers=options.max_workers,
-            required_paths=prepared.required_paths,
-        ) as pool,
-    ):
-        measuring = Measuring(prepared, store, study, pool, view, retry_failed=options.retry_failed)
-        measuring.run()
-        return measuring.fresh, len(pool.workers)
 
 
 def _complete(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
-    """Whether every candidate has its answer, no closing baseline failed last and the finalists are settled."""
+    """Whether all has its answer, no closing baseline failed last and the finalists are settled."""
     records = store.records()
-    done = {r.candidate.key for r in records if counts_as_done(r, retry_failed=retry_failed)}
+    counting = [record for record in records if counts_as_done(record, retry_failed=retry_failed)]
+    done = {record.candidate.key for record in counting if record.role in (Role.BASELINE, Role.CANDIDATE)}
     closing = {(r.worker.device_key, r.candidate.args_key): r.ok for r in records if r.role is Role.BASELINE_AGAIN}
     measured = all(candidate.key in done for candidate in prepared.candidates) and all(closing.values())
-    return measured and judgement(store.trials(), prepared.manifest).settled
+    extras = missing(counting, prepared.candidates, prepared.space.protocol, prepared.engine.version)
+    return measured and not extras and judgement(store.trials(), prepared.manifest).settled
 
 
-def _busy_s(records: list[TrialRecord]) -> float:
+def _busy_s(records: Sequence[TrialRecord]) -> float:
     return sum(record.phases.start_s + record.phases.warmup_s + record.phases.load_s for record in records)

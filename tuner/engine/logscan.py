@@ -39,7 +39,7 @@ _FATAL = re.compile(
 _CHANGED = re.compile(
     r"\boverrid(?:ing|den)\b|\bdisabling\b|\bwill be (?:disabled|ignored)\b|\bscheduling is disabled\b|\breducing\b|"
     r"\btruncating\b|\bdoes not (?:yet )?support\b|\busing\b.*\binstead\b|\bfalling back\b|\bclamping\b|\bcapping\b|"
-    r"\bis set to\b.*\bbased on\b|^reset\b",
+    r"\bis set to\b.*\bbased on\b|^reset\b|\bsetting cudagraph_mode=",
     re.IGNORECASE,
 )
 _NOT_A_CHANGE = re.compile(r"^(?:non-default args|Initializing a\b)|^\[shutdown\]")

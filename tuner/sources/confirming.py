@@ -8,6 +8,7 @@ from tuner.evidence import judgement
 from tuner.records import Role, RunManifest, TrialRecord, WorkerFacts
 from tuner.search.rounds import FinalRounds
 from tuner.search.schedule import Task
+from tuner.sources.base import Budget
 from tuner.store import RunStore
 
 
@@ -17,29 +18,35 @@ class Confirming:
     notes: what a person should know about it, in order.
     """
 
-    def __init__(self, store: RunStore, manifest: RunManifest) -> None:
+    def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
         self.notes: list[str] = []
         self._store = store
         self._manifest = manifest
+        self._budget = budget
         self._rounds = FinalRounds(store.records())
+        self._planned = False
         self._stale = True
         self._device: str | None = None
         self._names: tuple[str, ...] = ()
 
     @property
     def waiting(self) -> int:
-        """Lives that are still to be started, as far as is known now."""
-        return self._rounds.waiting
+        """Lives that are still to be started; before the finalists are known, of two and their baseline."""
+        if self._planned:
+            return self._rounds.waiting
+        lives = self._manifest.protocol.lives
+        return 3 * lives if lives > 1 else 0
 
-    def next(self, worker: WorkerFacts, others: Sequence[WorkerFacts]) -> Task | None:
+    def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life for this worker; call it only when all single lives are measured.
 
-        others: all workers that are there. Rounds run on the kind of device that the winner was selected on, if one of
-        these is such a device.
+        Rounds run on the kind of device that the winner was selected on, if one of those alive is such a device.
         """
+        if self._budget.reached():
+            return None
         if self._stale:
             self._plan()
-        kinds = {other.device for other in others}
+        kinds = {other.device for other in alive}
         if self._device in kinds and worker.device != self._device:
             return None
         return self._rounds.next(worker.device_key)
@@ -50,17 +57,17 @@ class Confirming:
             self._rounds.finished(record)
             self._stale = self._stale or not record.ok or self._rounds.idle
 
-    def put_back(self, task: Task) -> None:
+    def put_back(self, task: Task, device_key: str) -> None:
         """Hand this life out again."""
         self._rounds.put_back(task)
 
-    def gone(self, device_key: str) -> None:
+    def gone(self, task: Task, device_key: str) -> None:
         """Give up the rounds that are open on this device."""
         self._rounds.gone(device_key)
         self._stale = True
 
     def _plan(self) -> None:
-        self._stale = False
+        self._planned, self._stale = True, False
         judged = judgement(self._store.trials(), self._manifest)
         self._rounds.want(judged.arms, judged.wanted)
         names = tuple(arm.label for arm in judged.arms)

@@ -1,0 +1,110 @@
+"""One session of measuring in a run directory: study and workers are opened, used and closed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from tuner.measuring import Measuring
+from tuner.pool import Pool, open_pool
+from tuner.prepare import Prepared
+from tuner.progress import SweepView
+from tuner.records import TrialRecord, short_hash
+from tuner.search.study import Study
+from tuner.search.telling import Telling
+from tuner.sources import Budget, Source
+from tuner.sources.done import counts_as_done
+from tuner.store import RunStore
+
+
+@dataclass(frozen=True)
+class SweepOptions:
+    """How to run it, as opposed to what to measure.
+
+    out: the run directory.  pool: "ray", or "local" for threads of this process.
+    storage: Optuna storage URL, None for SQLite in the run directory.
+    """
+
+    out: Path
+    pool: Literal["ray", "local"] = "ray"
+    max_workers: int | None = None
+    storage: str | None = None
+    retry_failed: bool = False
+
+
+@dataclass(frozen=True)
+class Session:
+    """What sources can be made of.  done: records of earlier sessions that count as measured."""
+
+    prepared: Prepared
+    store: RunStore
+    pool: Pool
+    telling: Telling
+    budget: Budget
+    done: tuple[TrialRecord, ...]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """records: of the trials that were run now.  workers: on how many workers."""
+
+    records: tuple[TrialRecord, ...] = ()
+    workers: int = 0
+
+    @property
+    def engine_starts(self) -> int:
+        """Engines that were started, those that failed included."""
+        return sum(record.engine is not None for record in self.records)
+
+
+def measure(
+    prepared: Prepared,
+    options: SweepOptions,
+    store: RunStore,
+    view: SweepView,
+    make_sources: Callable[[Session], Sequence[Source]],
+) -> Measured:
+    """Measure what the sources hand out, in their order, until nothing is left of it.
+
+    Raises InputError where the study's storage cannot be used, PoolError when no worker can do the work.
+    """
+    storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
+    study = Study.open(
+        storage,
+        f"{store.path.name}-{short_hash(prepared.fingerprint)}",
+        prepared.candidates,
+        prepared.manifest.temperatures,
+        replace_damaged=not options.storage,
+    )
+    for note in study.notes:
+        view.message(note)
+    with (
+        closing(study),
+        open_pool(
+            options.pool,
+            gpus_per_worker=prepared.gpus_per_worker,
+            max_workers=options.max_workers,
+            required_paths=prepared.required_paths,
+        ) as pool,
+    ):
+        telling, budget = Telling(study, prepared.manifest.temperatures), Budget(prepared.space.limits)
+        done = telling.resume(store.trials(), lambda r: counts_as_done(r, retry_failed=options.retry_failed))
+        if done:
+            view.message(f"resuming: {len(done)} trials are already measured")
+        session = Session(prepared, store, pool, telling, budget, tuple(done))
+        measuring = Measuring(prepared, store, telling, pool, view, make_sources(session), budget)
+        measuring.run()
+        return Measured(tuple(measuring.fresh), len(pool.workers))
+
+
+def tell_where(options: SweepOptions, store: RunStore, view: SweepView) -> None:
+    """Say what a user has to know about the run directory before anything is measured in it."""
+    if store.path != options.out.absolute():
+        view.message(
+            f"{options.out} is a run with other inputs (engine, model, eval set ...): this one is {store.path}"
+        )
+    for broken in store.broken:
+        view.message(f"set aside: {broken}")

@@ -1,0 +1,74 @@
+"""One life of every candidate that the study asks for, between lives of its baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from tuner.records import Candidate, Protocol, Role, TrialRecord, WorkerFacts
+from tuner.search.schedule import Scheduler, Task
+from tuner.search.telling import Telling
+from tuner.sources.base import Budget
+
+
+class SingleLives:
+    """The scheduler's trials, as long as the budget leaves room for what has to come after them.
+
+    devices: keys of the workers.  done: records that count as measured.  candidates: all of the space.
+    """
+
+    def __init__(
+        self,
+        telling: Telling,
+        budget: Budget,
+        protocol: Protocol,
+        devices: Iterable[str],
+        done: Iterable[TrialRecord],
+        candidates: Iterable[Candidate],
+    ) -> None:
+        self.notes: list[str] = []
+        self._telling = telling
+        self._budget = budget
+        self._protocol = protocol
+        self._groups = len({candidate.args_key for candidate in candidates})
+        self._closings = 0
+        self._scheduler = Scheduler(
+            self._ask,
+            devices,
+            done,
+            baseline_again=protocol.baseline_again,
+            baseline_every=protocol.baseline_every,
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Trials to come; each group of engine arguments ends with a closing baseline."""
+        expected = self._groups - self._closings if self._protocol.baseline_again else 0
+        return self._telling.waiting + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
+
+    def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
+        """Return the next trial for this worker."""
+        task = self._scheduler.next(worker.device_key)
+        self._closings += task is not None and task.role is Role.BASELINE_AGAIN
+        return task
+
+    def finished(self, record: TrialRecord) -> None:
+        """Take note of a finished trial."""
+        self._scheduler.finished(record)
+
+    def put_back(self, task: Task, device_key: str) -> None:
+        """Hand this trial out again."""
+        self._closings -= task.role is Role.BASELINE_AGAIN
+        self._scheduler.put_back(task, device_key)
+
+    def gone(self, task: Task, device_key: str) -> None:
+        """Hand this device's work out to the others."""
+        self._scheduler.gone(task, device_key)
+
+    def _ask(self) -> Candidate | None:
+        return None if self._budget.reached(self._reserved()) else self._telling.ask()
+
+    def _reserved(self) -> int:
+        """Engine starts that candidates must leave: for closing baselines and, within half the limit, for finalists."""
+        closing = max(self._scheduler.closing, 1) if self._protocol.baseline_again else 0
+        lives = self._protocol.lives
+        return closing + (self._budget.within_half(2 * lives) if lives > 1 else 0)
