@@ -1,8 +1,7 @@
 """How small an effect could be seen, and how many engine lives it would take. Effects are logarithms of ratios.
 
-The half-width of an interval over L rounds is t * s / sqrt(L), s the standard deviation of a round. An effect is seen
-with probability `POWER` if it exceeds that by the one-sided t quantile of POWER times s / sqrt(L): the usual
-approximation of the noncentral t distribution by a shifted one.
+The half-width of an interval over L rounds is t * s / sqrt(L), s the standard deviation of a round. The mean exceeds it
+with probability `POWER` if the effect is d * s / sqrt(L), d the noncentrality at which a noncentral t variable does.
 """
 
 from __future__ import annotations
@@ -14,14 +13,28 @@ from tuner.analysis.statistics import student_t
 POWER = 0.9
 MOST_LIVES = 1000
 """Where counting stops: nobody starts an engine more often to settle a question."""
+_FAR = 100.0
+"""From such a t quantile on the normal part of a noncentral t variable no longer counts."""
+
+
+def noncentrality(confidence: float, df: float) -> float:
+    """Return the effect, in standard errors, that an interval of that confidence excludes 0 for with probability POWER.
+
+    df: degrees of freedom of the standard error.  inf where no effect is large enough (confidence 1).
+    """
+    from scipy.special import chdtri, nctdtrinc
+
+    quantile = student_t(confidence, df)
+    if quantile < _FAR:
+        return float(nctdtrinc(df, 1 - POWER, quantile))
+    return quantile * math.sqrt(float(chdtri(df, 1 - POWER)) / df)
 
 
 def smallest_effect(sd: float, lives: int, confidence: float) -> float:
     """Return the log ratio that so many rounds show at that confidence with probability POWER; inf below two."""
     if lives < 2:
         return math.inf
-    quantiles = student_t(confidence, lives - 1) + student_t(2 * POWER - 1, lives - 1)
-    return quantiles * sd / math.sqrt(lives)
+    return noncentrality(confidence, lives - 1) * sd / math.sqrt(lives)
 
 
 def lives_needed(sd: float, effect: float, confidence: float) -> int:

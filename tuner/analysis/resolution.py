@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from tuner.analysis.comparison import load_figures, speedup_estimate
-from tuner.analysis.power import POWER, lives_needed, smallest_effect
-from tuner.analysis.statistics import CONFIDENCE, Estimate, Spread, combined, student_t
+from tuner.analysis.power import lives_needed, noncentrality, smallest_effect
+from tuner.analysis.statistics import CONFIDENCE, Estimate, Spread, combined
 from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
 
 MOST = 10_000
@@ -87,8 +87,7 @@ def _within_one_life(
     confidence: float,
 ) -> Resolution:
     se = estimate.se or 0.0
-    quantiles = student_t(confidence, estimate.df) + student_t(2 * POWER - 1, estimate.df)
-    sampling = quantiles * se
+    sampling = noncentrality(confidence, estimate.df) * se
     common = {
         "smallest_effect": math.expm1(sampling + estimate.allowance),
         "effect": math.expm1(effect),
