@@ -1,0 +1,83 @@
+"""`tuner noise`: an engine against itself in separate lives, in the run directory of a sweep of the same space."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from tuner.analysis.noise import ArmNoise, noise
+from tuner.errors import NothingMeasured
+from tuner.export.noise import noise_document
+from tuner.prepare import Prepared
+from tuner.progress import SweepView
+from tuner.records import Candidate, Json
+from tuner.report import manifest_json, write_report
+from tuner.session import Session, SweepOptions, measure, tell_where
+from tuner.sources import Source
+from tuner.sources.again import LivesAgain
+from tuner.store import RunStore, read_run
+
+NOISE = "noise.json"
+
+
+@dataclass(frozen=True)
+class NoiseResult:
+    """arms: what the lives say, of the arms that were asked for.  engine_starts: of this call."""
+
+    run: Path
+    arms: tuple[ArmNoise, ...]
+    engine_starts: int
+
+    @property
+    def document(self) -> dict[str, Json]:
+        """What stands in noise.json and is printed as JSON."""
+        return {"run": str(self.run), "engine_starts": self.engine_starts, **noise_document(self.arms)}
+
+
+def run_noise(
+    prepared: Prepared, candidate: Candidate | None, lives: int, options: SweepOptions, view: SweepView
+) -> NoiseResult:
+    """Measure the baseline, and `candidate` if there is one, until each has `lives` engine lives on one device.
+
+    A sweep's lives count, and a later sweep uses these. Writes noise.json, and the report again where there is one.
+    Raises OutputError before anything starts, PoolError, and NothingMeasured when no arm has two lives.
+    """
+    baseline = candidate.baseline if candidate else prepared.candidates[0]
+    arms = [baseline, *([candidate] if candidate else [])]
+
+    def sources(session: Session) -> tuple[Source, ...]:
+        device = session.pool.workers[0].device_key
+        return (LivesAgain(arms, lives, device, session.done, session.budget),)
+
+    with RunStore.open(options.out, prepared.fingerprint, _manifest(prepared, options.out)) as store:
+        tell_where(options, store, view)
+        summary = store.summary
+        measured = measure(prepared, options, store, view, sources)
+        keys = [arm.key for arm in arms]
+        found = noise(store.trials(), prepared.space.load_points, prepared.space.protocol)
+        result = NoiseResult(
+            store.path, tuple(arm for arm in found if arm.candidate.key in keys), measured.engine_starts
+        )
+        if not result.arms:
+            raise _too_few(measured.engine_starts)
+        store.write_text(NOISE, json.dumps(result.document, indent=2) + "\n")
+        if summary is not None:
+            store.finish(summary)
+            write_report(store.path, finished=True)
+    return result
+
+
+def _manifest(prepared: Prepared, out: Path) -> Mapping[str, Json]:
+    """Return the manifest of the sweep that the run directory belongs to, if there is one: noise is a guest there."""
+    if (out / "run.json").is_file():
+        kept = read_run(out)[0]
+        if dict(kept.fingerprint) == json.loads(json.dumps(prepared.fingerprint)):
+            return kept.details
+    return manifest_json(prepared.manifest)
+
+
+def _too_few(engine_starts: int) -> NothingMeasured:
+    message = f"No engine was measured in two lives: there is nothing to compare ({engine_starts} were started now)."
+    return NothingMeasured(message, "See trials/*/engine.log, and call the same command again: it goes on.")
