@@ -64,8 +64,6 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
     first_lives = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
     complete = complete_rounds(fresh, wanted_arms)
-    if _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES:
-        return Judgement(wanted_arms, len(complete), len(complete), nothing)
     looks = LOOKS if protocol.max_lives > protocol.lives else 1
     choices: tuple[Choice | None, ...] = nothing
     lives = protocol.lives
@@ -77,7 +75,8 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
         if more <= lives:
             break
         lives = more
-    return Judgement(wanted_arms, lives, len(complete), choices)
+    broken = _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES
+    return Judgement(wanted_arms, len(complete) if broken else lives, len(complete), choices)
 
 
 def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:

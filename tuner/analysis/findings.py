@@ -77,9 +77,9 @@ def latest_attempts(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
 def _final_warnings(judgement: Judgement, protocol: Protocol) -> list[str]:
     """Say where fewer fresh lives were measured than the answer needs."""
-    if not judgement.arms or judgement.settled:
+    if not judgement.arms or judgement.complete >= max(judgement.wanted, protocol.lives):
         return []
-    done = f"{judgement.complete} of {judgement.wanted} fresh lives of the finalists were measured"
+    done = f"{judgement.complete} of {max(judgement.wanted, protocol.lives)} fresh lives of the finalists were measured"
     if judgement.complete < protocol.lives:
         return [f"{done}: the answer is of one engine life, and that of the best of many candidates is too high"]
     return [f"{done}: the answer is that of the first {protocol.lives} or more"]

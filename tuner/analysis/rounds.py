@@ -63,12 +63,15 @@ def round_speedups(load: LoadFigures) -> dict[int, float]:
 def mean_repeat_spread(views: Sequence[LoadView]) -> Spread:
     """Return the mean over lives of the variance of a life's mean log TPOT that comes from its repeats.
 
+    Its degrees of freedom are those of all lives together (pooled), so that they also count the repeats.
     Not known (df 0) if a life has a single repeat.
     """
     spreads = [view.repeat_spread(LATENCIES["tpot_s"]) for view in views]
     if not spreads or not all(spread.df for spread in spreads):
         return Spread()
-    return Spread(math.fsum(spread.variance for spread in spreads) / len(spreads), combined(spreads).df)
+    return Spread(
+        math.fsum(spread.variance for spread in spreads) / len(spreads), math.fsum(spread.df for spread in spreads)
+    )
 
 
 def mean_over(lives: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -194,7 +194,7 @@ def ratio_figure(estimate: Estimate | None, estimator: str, *, unit: str = "x", 
     low, high = (None, None) if interval is None else (exp(interval[0]), exp(interval[1]))
     notes = [note] if note else []
     if interval is None:
-        notes.append("one prompt gives no interval" if estimate.lives == 1 else "no interval")
+        notes.append("one prompt gives no interval" if estimate.n == 1 else "no interval")
     return Figure(exp(estimate.mean), unit, estimator, estimate.n, "prompts", low, high, "; ".join(notes))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from tuner.records import Candidate, Role, TrialRecord
 from tuner.search.schedule import Task
@@ -12,7 +12,8 @@ class FinalRounds:
     """Hands out rounds of fresh lives; knows nothing of processes, time or statistics.
 
     A round belongs to one device, and its lives follow one another there directly. Each round begins with another arm,
-    so that none is always measured first. A round in which a life failed is given up, and another one takes its place.
+    so that none is always measured first. A round in which a life failed or that cannot go on as it began is given up,
+    and another one takes its place.
     done: records of earlier sessions.
     """
 
@@ -26,14 +27,25 @@ class FinalRounds:
         for record in done:
             self.finished(record)
 
-    def want(self, arms: Sequence[Candidate], rounds: int) -> None:
-        """Ask for so many complete rounds of these arms."""
+    def want(self, arms: Sequence[Candidate], rounds: int, devices: Collection[str] | None = None) -> None:
+        """Ask for so many complete rounds of these arms on these devices (None: on any).
+
+        Open rounds that nobody can go on with are given up: those on other devices, those that were begun with other
+        arms, and those after which another one began on the device: their lives would not follow one another.
+        """
         self._arms, self._wanted = tuple(arms), rounds
+        keys = {arm.key for arm in arms}
+        last = {device: max(n for n, on in self._device.items() if on == device) for device in self._device.values()}
+        for number, device in self._device.items():
+            here = devices is None or device in devices
+            goes_on = here and number == last[device] and self._measured.get(number, set()) <= keys
+            if not goes_on and not self._complete(number):
+                self._failed.add(number)
 
     @property
     def waiting(self) -> int:
         """Lives that are still to be started, if none fails."""
-        begun = [number for number in self._device if not self._complete(number) and number not in self._failed]
+        begun = [number for number in self._device if number not in self._failed]
         missing = sum(len(self._missing(number)) - (number in self._running) for number in begun)
         return missing + max(0, self._wanted - self._possible()) * len(self._arms)
 
@@ -83,8 +95,8 @@ class FinalRounds:
         return Task(Role.FINAL, candidate, round=number)
 
     def _possible(self) -> int:
-        """Rounds that are complete or may still become so."""
-        return sum(number not in self._failed for number in self._device)
+        """Rounds that are complete or may still become so; in one that was given up all that is wanted may have run."""
+        return sum(number not in self._failed or self._complete(number) for number in self._device)
 
     def _complete(self, number: int) -> bool:
         return not self._missing(number)

@@ -89,7 +89,6 @@ class Scheduler:
             return Task(Role.BASELINE, candidate.baseline)
         if self._every is not None and self._since[group] >= self._every:
             self._held[device_key] = candidate
-            self._since[group] = 0
             return Task(Role.BASELINE_AGAIN, candidate.baseline)
         return Task(Role.CANDIDATE, candidate)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tuner.analysis.finals import Judgement
 from tuner.evidence import judgement
 from tuner.records import Role, RunManifest, TrialRecord, WorkerFacts
 from tuner.search.rounds import FinalRounds
@@ -26,7 +27,7 @@ class Confirming:
         self._rounds = FinalRounds(store.records())
         self._planned = False
         self._stale = True
-        self._device: str | None = None
+        self._devices: frozenset[str] = frozenset()
         self._names: tuple[str, ...] = ()
 
     @property
@@ -45,9 +46,8 @@ class Confirming:
         if self._budget.reached():
             return None
         if self._stale:
-            self._plan()
-        kinds = {other.device for other in alive}
-        if self._device in kinds and worker.device != self._device:
+            self._plan(alive)
+        if worker.device_key not in self._devices:
             return None
         return self._rounds.next(worker.device_key)
 
@@ -66,16 +66,22 @@ class Confirming:
         self._rounds.gone(device_key)
         self._stale = True
 
-    def _plan(self) -> None:
+    def _plan(self, alive: Sequence[WorkerFacts]) -> None:
         self._planned, self._stale = True, False
         judged = judgement(self._store.trials(), self._manifest)
-        self._rounds.want(judged.arms, judged.wanted)
+        self._devices = self._of_the_winners_kind(judged, alive)
+        self._rounds.want(judged.arms, judged.wanted, self._devices)
         names = tuple(arm.label for arm in judged.arms)
         if names and names != self._names:
             self.notes.append(f"finalists: {', '.join(names)}; in {judged.wanted} or more fresh engine lives each")
         elif names and not judged.settled:
             self.notes.append(f"the finalists go on to {judged.wanted} fresh engine lives each")
         self._names = names
-        chosen = {arm.key for arm in judged.arms if arm.k}
-        records = (r for r in self._store.records() if r.ok and r.candidate.key in chosen and r.role is Role.CANDIDATE)
-        self._device = next((record.worker.device for record in records), None)
+
+    def _of_the_winners_kind(self, judged: Judgement, alive: Sequence[WorkerFacts]) -> frozenset[str]:
+        """Return the devices of the kind on which the first finalist was selected; all if none of those is there."""
+        winner = next((arm.key for arm in judged.arms if arm.k), "")
+        single = (r for r in self._store.records() if r.ok and r.role is Role.CANDIDATE and r.candidate.key == winner)
+        kind = next((record.worker.device for record in single), None)
+        same = frozenset(worker.device_key for worker in alive if worker.device == kind)
+        return same or frozenset(worker.device_key for worker in alive)
