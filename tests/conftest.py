@@ -101,11 +101,13 @@ def build_trial(
     problems: Mapping[int, tuple[str, ...]] | None = None,
     device: str = "node-a/cpu",
     failure: Failure | str | None = None,
+    final_round: int | None = None,
     **facts: Any,
 ) -> Trial:
     """Return a trial: `prompts` x `repeats` requests at each load point, TPOT and TTFT in seconds as given.
 
     failed: so many requests of each repeat fail.  problems: by repeat index.  failure: the trial gave nothing.
+    final_round: it is a finalist's (or its baseline's) fresh life in that round.
     facts: further fields of EngineFacts (kv_cache_tokens, max_model_len, changed_settings, ...).
     """
     cand = candidate(k, draft, method, args)
@@ -142,7 +144,7 @@ def build_trial(
         failure = Failure(FailureKind.CRASHED, failure, "lower K")
     record = TrialRecord(
         number=number,
-        role=role or (Role.CANDIDATE if k else Role.BASELINE),
+        role=role or (Role.FINAL if final_round is not None else Role.CANDIDATE if k else Role.BASELINE),
         candidate=cand,
         worker=WorkerFacts(device_key=device, device="CPU, 2 cores", node=device.split("/", 1)[0]),
         started_at="2026-01-01T00:00:00Z",
@@ -150,6 +152,7 @@ def build_trial(
         engine=EngineFacts(version="0.32.0", command=("python",), env={}, start_s=30.0, **facts),
         loads=() if failure else tuple(measured),
         failure=failure,
+        round=final_round,
     )
     return Trial(record, () if failure else tuple(samples))
 
