@@ -245,3 +245,18 @@ def test_a_sample_has_the_gaps_that_the_server_told(serving: Serving) -> None:
 
     [sample], _ = run(serving, handler, [replace(request(), top2=True)])
     assert (sample.error, sample.top2_gaps) == (None, (0.25,))
+
+
+def test_an_answer_is_compared_with_the_reference_where_there_is_one(serving: Serving) -> None:
+    async def answer(web_request: web.Request) -> web.StreamResponse:
+        asked = (await web_request.json())["messages"][0]["content"]
+        if asked == "fail":
+            raise web.HTTPInternalServerError
+        return await stream(web_request, chunk([1], "It is "), chunk([2], "Paris."), ending(2))
+
+    def asking(index: int, content: str, reference: str | None) -> Request:
+        return request(index, messages=({"role": "user", "content": content},), reference=reference)
+
+    requests = [asking(0, "?", "Paris"), asking(1, "?", "Lyon"), asking(2, "?", None), asking(3, "fail", "Paris")]
+    samples, _ = run(serving, answer, requests)
+    assert [sample.correct for sample in samples] == [True, False, None, None]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import aiohttp
 
+from tuner.analysis.references import reference_found
 from tuner.engine.stream import Fragment, StreamedAnswer, decode_stream, error_text
 from tuner.records import Prompt, RequestSample, Sampling
 
@@ -212,4 +213,9 @@ def _sample(request: Request, exchange: _Exchange, served_name: str, load_point:
         chunk_times_s=answer.chunk_times_s,
         error=error,
         top2_gaps=answer.top2_gaps,
+        correct=_correct(request.prompt, answer.text) if error is None else None,
     )
+
+
+def _correct(prompt: Prompt, text: str) -> bool | None:
+    return None if prompt.reference is None else reference_found(prompt.reference, text)
