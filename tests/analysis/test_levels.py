@@ -1,0 +1,66 @@
+"""The error of a sweep is spent once: over looks, answers and claims it never sums to more than 5 %."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tuner.analysis.eligibility import Contender
+from tuner.analysis.levels import MAIN_SHARE, Levels, final_levels, per_sweep_confidence, screening_levels
+from tuner.records import Candidate, LoadPoint, Speculation, TrialFigures
+
+numbers = st.integers(1, 4)
+
+
+def contender(k: int) -> Contender:
+    figures = TrialFigures(k, Candidate({}, Speculation("draft_model", k, "good", "good")), "gpu", ())
+    return Contender(figures, figures)
+
+
+def points(concurrencies: list[int]) -> tuple[LoadPoint, ...]:
+    return tuple(LoadPoint("chat", c) for c in concurrencies)
+
+
+def spent(levels: Levels, finalists: list[Contender], loads: tuple[LoadPoint, ...]) -> float:
+    """Return the error that one look may make by claiming that some finalist pays up to some concurrency."""
+    steps = sorted({load.concurrency for load in loads})
+    claims = product(finalists, steps)
+    return sum(1 - levels.of(c, tuple(x for x in loads if x.concurrency <= step)) for c, step in claims)
+
+
+@given(numbers, st.lists(st.integers(1, 64), min_size=1, max_size=4, unique=True), numbers, numbers, st.data())
+def test_all_claims_of_all_looks_at_all_temperatures_spend_five_percent(
+    finalists: int, concurrencies: list[int], looks: int, answers: int, data: st.DataObject
+) -> None:
+    loads, contenders = points(concurrencies), [contender(k) for k in range(1, finalists + 1)]
+    main = (data.draw(st.sampled_from(contenders)).figures.candidate.key, data.draw(st.sampled_from(concurrencies)))
+    levels = final_levels(main, finalists, loads, looks, answers)
+    assert looks * answers * spent(levels, contenders, loads) == pytest.approx(0.05)
+    assert looks * answers * (1 - levels.slower) == pytest.approx(0.05)
+
+
+def test_levels_by_hand() -> None:
+    # Two finalists at two concurrencies, 3 looks, 1 answer: 0.05/3 a look, of it 0.8 for one claim, 0.2 for three.
+    loads, (two, four) = points([1, 8]), (contender(2), contender(4))
+    levels = final_levels((two.figures.candidate.key, 8), 2, loads, looks=3, answers=1)
+    assert levels.of(two, loads) == pytest.approx(1 - 0.05 / 3 * 0.8)
+    assert levels.of(two, loads[:1]) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.2 / 3)
+    assert levels.slower == pytest.approx(1 - 0.05 / 3)
+    assert MAIN_SHARE == 0.8
+
+
+def test_a_single_claim_has_all_of_the_error() -> None:
+    levels = final_levels((contender(2).figures.candidate.key, 1), 1, points([1]), looks=1, answers=1)
+    assert levels.main == pytest.approx(0.95)
+    assert levels.other == 1.0
+
+
+@given(st.integers(1, 64))
+def test_screening_shares_the_error_among_the_contenders(candidates: int) -> None:
+    levels = screening_levels(candidates)
+    assert candidates * (1 - levels.of(contender(2), points([1]))) == pytest.approx(0.05)
+    assert levels.of(contender(2), points([1])) == per_sweep_confidence(candidates)
+    assert levels.slower == 0.95
