@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.analysis.noise import ArmNoise, noise
-from tuner.errors import NothingMeasured
+from tuner.errors import NothingMeasured, SpaceError
 from tuner.export.noise import noise_document
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import Candidate, Json
+from tuner.records import Candidate, Json, Speculation
 from tuner.report import manifest_json, write_report
 from tuner.session import Session, SweepOptions, measure, tell_where
 from tuner.sources import Source
 from tuner.sources.again import LivesAgain
+from tuner.space.candidates import unavailable_reason
+from tuner.space.model_refs import settle_model
+from tuner.space.schema import load_space
 from tuner.store import RunStore, read_run
 
 NOISE = "noise.json"
@@ -67,6 +70,30 @@ def run_noise(
             store.finish(summary)
             write_report(store.path, finished=True)
     return result
+
+
+def unnamed_drafts(space: str, drafts: Sequence[str]) -> tuple[str, ...]:
+    """Return those of `drafts` that are no names of drafts in the search space: models to add to it."""
+    names = {draft.name for draft in load_space(space).drafts}
+    return tuple(draft for draft in drafts if draft not in names)
+
+
+def noise_arm(prepared: Prepared, draft: str, k: int) -> Candidate:
+    """Return the candidate of a draft, named as in the space or as a model, at any K.
+
+    Raises SpaceError where there is no such draft or this engine cannot run it.
+    """
+    drafts = prepared.space.drafts
+    model = settle_model(draft)
+    found = next((spec for spec in drafts if spec.name == draft or spec.model == model), None)
+    if found is None:
+        names = ", ".join(spec.name for spec in drafts)
+        raise SpaceError(f"Search space {prepared.space.name!r} has no draft {draft!r}.", f"Name one of {names}.")
+    speculation = Speculation(found.method, k, found.name, found.model, found.options)
+    candidate = replace(prepared.candidates[0], speculation=speculation)
+    if reason := unavailable_reason(candidate, prepared.engine.version, prepared.engine.build):
+        raise SpaceError(f"The engine cannot run {candidate.label}: {reason}.", "Name another draft.")
+    return candidate
 
 
 def _manifest(prepared: Prepared, out: Path) -> Mapping[str, Json]:

@@ -29,6 +29,7 @@ class SweepRequest:
     target: model directory or hub id, None for the space's own.  drafts: models to try beside the space's.
     engine: what --engine says, None for the vLLM of this environment.  download: whether a hub id may be fetched.
     command: the command line, for the report.  distribution_samples: for the protocol, None for what the space says.
+    same_runner, drafts_alone: ask for these extras even if the space does not.
     """
 
     target: str | None = None
@@ -39,6 +40,8 @@ class SweepRequest:
     download: bool = False
     command: tuple[str, ...] = ()
     distribution_samples: int | None = None
+    same_runner: bool = False
+    drafts_alone: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def prepare(request: SweepRequest) -> Prepared:
     Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
     """
     written = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
-    space = _with_settled_models(_with_distribution_check(written, request.distribution_samples))
+    space = _with_settled_models(_with_extras(_with_distribution_check(written, request.distribution_samples), request))
     target = _required_target(space)
     engine = resolve_engine(request.engine)
     possible, unavailable = _available(space, engine)
@@ -113,6 +116,12 @@ def _with_distribution_check(space: SearchSpace, samples: int | None) -> SearchS
             "Leave the option out: at temperature 0 answers are compared by token id anyway.",
         )
     return replace(space, protocol=replace(space.protocol, distribution_samples=samples))
+
+
+def _with_extras(space: SearchSpace, request: SweepRequest) -> SearchSpace:
+    same_runner = space.protocol.same_runner or request.same_runner
+    drafts_alone = space.protocol.drafts_alone or request.drafts_alone
+    return replace(space, protocol=replace(space.protocol, same_runner=same_runner, drafts_alone=drafts_alone))
 
 
 def _with_settled_models(space: SearchSpace) -> SearchSpace:

@@ -12,11 +12,15 @@ from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
 from tuner.errors import OutputError
 from tuner.evidence import evidence
+from tuner.explanation import Explanation, explanation
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.hardware import memory_bandwidth
 from tuner.plots import save_plots
 from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial
 from tuner.report_page import report_markdown
+from tuner.report_sections.apart import apart_section
+from tuner.report_sections.dragged import dragged_section
+from tuner.report_sections.noise import noise_section
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
 
@@ -35,6 +39,7 @@ class Report:
     manifest: RunManifest
     findings: Findings
     baselines_again: frozenset[int]
+    explanation: Explanation
 
     @property
     def artifact(self) -> Path:
@@ -80,17 +85,33 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings),
         floor=_floor(findings, manifest, trials),
     )
+    explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)
     try:
         plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
-        files[REPORT] = report_markdown(manifest, findings, trials, [plot.relative_to(run) for plot in plots])
+        files[REPORT] = report_markdown(
+            manifest,
+            findings,
+            trials,
+            [plot.relative_to(run) for plot in plots],
+            explanation_sections(explained, manifest),
+        )
         for name, text in files.items():
             write_atomic(run / name, text.encode())
     except OSError as error:
         message = f"the report cannot be written to {run}: {error.strerror or error}"
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
-    return Report(run, manifest, findings, again)
+    return Report(run, manifest, findings, again, explained)
+
+
+def explanation_sections(explained: Explanation, manifest: RunManifest) -> list[str]:
+    """Return the lines of the report that explain the answer; none where nothing was measured for that."""
+    return [
+        *apart_section(explained.apart),
+        *dragged_section(explained.second),
+        *noise_section(explained.noise, manifest.protocol),
+    ]
 
 
 def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:

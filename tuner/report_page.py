@@ -51,8 +51,14 @@ _COLUMNS = (
 )
 
 
-def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[Trial], plots: Sequence[Path]) -> str:
-    """Return the page.  plots: image paths relative to where the page will lie."""
+def report_markdown(
+    manifest: RunManifest,
+    findings: Findings,
+    trials: Sequence[Trial],
+    plots: Sequence[Path],
+    explained: Sequence[str] = (),
+) -> str:
+    """Return the page.  plots: image paths relative to where the page will lie.  explained: sections on causes."""
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
         lines += [*_answer(answer), ""]
@@ -71,6 +77,7 @@ def report_markdown(manifest: RunManifest, findings: Findings, trials: Sequence[
         *_curves(findings),
         *_acceptance(findings, names),
         *sameness_section(findings, names),
+        *explained,
         *_failed(findings, trials),
         *_changed_settings(trials),
         *_basis(manifest, findings, trials),

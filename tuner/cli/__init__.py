@@ -15,6 +15,8 @@ _COMMANDS = {
     "sweep": "tuner.cli.sweep:sweep",
     "plan": "tuner.cli.plan:plan",
     "report": "tuner.cli.report:report",
+    "noise": "tuner.cli.noise:noise",
+    "diagnose": "tuner.cli.diagnose:diagnose",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
 }
@@ -46,6 +48,8 @@ def cli() -> None:
     tuner sweep MODEL               measure and write best_config.yaml
     tuner plan MODEL                show what a sweep would start, start nothing
     tuner report RUN                write plots and report of a run again
+    tuner noise MODEL               how much the engine differs from itself
+    tuner diagnose MODEL            a sweep that also says why
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
     """

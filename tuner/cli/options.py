@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
+
+if TYPE_CHECKING:
+    from tuner.prepare import Prepared
+    from tuner.session import SweepOptions
 
 DISTRIBUTION_SAMPLES = 64
 
@@ -43,5 +49,63 @@ def space_options(command: Command) -> Command:
         command = option(command)
     return command
 
+
+def session_options(command: Command) -> Command:
+    """Add how to run it, as opposed to what to measure; the command takes them as `**session`, see SessionArguments."""
+    for option in reversed(
+        (
+            click.option(
+                "--out",
+                type=click.Path(path_type=Path, file_okay=False),
+                help="Run directory [default: runs/TARGET/SPACE].",
+            ),
+            click.option(
+                "--pool",
+                type=click.Choice(["ray", "local"]),
+                help="Workers: Ray, or threads of this process [default: ray; local for sim].",
+            ),
+            click.option(
+                "--max-workers", type=click.IntRange(min=1), help="Use at most so many GPUs (or groups of them)."
+            ),
+            click.option("--storage", metavar="URL", help="Optuna storage [default: SQLite in the run directory]."),
+            click.option("--retry-failed", is_flag=True, help="Run trials again that failed in an earlier session."),
+            click.option("--quiet", is_flag=True, help="No progress, only what it ends with."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class SessionArguments:
+    """The values of session_options."""
+
+    out: Path | None
+    pool: Literal["ray", "local"] | None
+    max_workers: int | None
+    storage: str | None
+    retry_failed: bool
+    quiet: bool
+
+    def options(self, prepared: Prepared) -> SweepOptions:
+        """Return them with the defaults that depend on what is to be measured."""
+        from tuner.session import SweepOptions
+
+        return SweepOptions(
+            out=self.out or prepared.default_out,
+            pool=self.pool or ("local" if prepared.engine.kind == "sim" else "ray"),
+            max_workers=self.max_workers,
+            storage=self.storage,
+            retry_failed=self.retry_failed,
+        )
+
+
+same_runner_option = click.option(
+    "--same-runner-baseline",
+    "same_runner",
+    is_flag=True,
+    help="Measure the baseline also with the settings that speculation makes the engine change (model runner, "
+    "scheduling, CUDA graphs), to see what they cost.",
+)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="End with one line of JSON on standard output.")

@@ -6,14 +6,17 @@ import json
 import shlex
 import sys
 import time
-from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import json_option, space_options
+from tuner.cli.options import SessionArguments, json_option, same_runner_option, session_options, space_options
 from tuner.cli.signals import ending_cleanly
 from tuner.cli.views import open_view
+
+if TYPE_CHECKING:
+    from tuner.prepare import SweepRequest
+    from tuner.sweep import SweepResult
 
 
 @click.command(
@@ -25,18 +28,9 @@ Examples:
 """
 )
 @space_options
-@click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Run directory [default: runs/TARGET/SPACE]."
-)
-@click.option(
-    "--pool",
-    type=click.Choice(["ray", "local"]),
-    help="Workers: Ray, or threads of this process [default: ray; local for sim].",
-)
-@click.option("--max-workers", type=click.IntRange(min=1), help="Use at most so many GPUs (or groups of them).")
-@click.option("--storage", metavar="URL", help="Optuna storage [default: SQLite in the run directory].")
-@click.option("--retry-failed", is_flag=True, help="Run trials again that failed in an earlier session.")
-@click.option("--quiet", is_flag=True, help="No progress, only the closing table.")
+@same_runner_option
+@click.option("--drafts-alone", is_flag=True, help="Serve each draft model alone too, to time draft and target apart.")
+@session_options
 @json_option
 def sweep(
     target: str | None,
@@ -46,40 +40,55 @@ def sweep(
     engine: str | None,
     download: bool,
     distribution_samples: int | None,
-    out: Path | None,
-    pool: Literal["ray", "local"] | None,
-    max_workers: int | None,
-    storage: str | None,
-    retry_failed: bool,
-    quiet: bool,
+    same_runner: bool,
+    drafts_alone: bool,
     as_json: bool,
+    **session: Any,
 ) -> None:
     """Measure every candidate of SPACE for TARGET and write best_config.yaml.
 
     TARGET is a model directory or a hub id. An interrupted sweep goes on when it is called again with the same --out.
     """
     from tuner.cli.closing import closing_table, summary
-    from tuner.prepare import SweepRequest, prepare
-    from tuner.search.database import without_password
-    from tuner.sweep import SweepOptions, run_sweep
+    from tuner.prepare import SweepRequest
 
-    began_s = time.monotonic()
-    command = ("tuner", *map(without_password, sys.argv[1:]))
-    prepared = prepare(SweepRequest(target, space, eval_set, drafts, engine, download, command, distribution_samples))
-    options = SweepOptions(
-        out=out or prepared.default_out,
-        pool=pool or ("local" if prepared.engine.kind == "sim" else "ray"),
-        max_workers=max_workers,
-        storage=storage,
-        retry_failed=retry_failed,
+    request = SweepRequest(
+        target,
+        space,
+        eval_set,
+        drafts,
+        engine,
+        download,
+        command_line(),
+        distribution_samples,
+        same_runner=same_runner,
+        drafts_alone=drafts_alone,
     )
-    with (
-        ending_cleanly(f"Finished trials are kept. Resume with: {shlex.join(command)}"),
-        open_view(quiet=quiet) as view,
-    ):
-        for note in prepared.notes:
-            view.message(note)
-        result = run_sweep(prepared, options, view, began_s)
+    result = swept(request, SessionArguments(**session))
     click.echo(closing_table(result.report), err=as_json)
     if as_json:
         click.echo(json.dumps(summary(result)))
+
+
+def command_line() -> tuple[str, ...]:
+    """Return how this was called, without passwords."""
+    from tuner.search.database import without_password
+
+    return ("tuner", *map(without_password, sys.argv[1:]))
+
+
+def swept(request: SweepRequest, session: SessionArguments) -> SweepResult:
+    """Run a sweep under a view of its progress; Ctrl-C and SIGTERM end it cleanly."""
+    from tuner.prepare import prepare
+    from tuner.sweep import run_sweep
+
+    began_s = time.monotonic()
+    prepared = prepare(request)
+    options = session.options(prepared)
+    with (
+        ending_cleanly(f"Finished trials are kept. Resume with: {shlex.join(request.command)}"),
+        open_view(quiet=session.quiet) as view,
+    ):
+        for note in prepared.notes:
+            view.message(note)
+        return run_sweep(prepared, options, view, began_s)

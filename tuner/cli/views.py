@@ -59,9 +59,7 @@ class PlainView:
 
     def trial_done(self, record: TrialRecord, words: str) -> None:
         """Print the trial's figures."""
-        self.message(
-            f"trial {record.number} done in {duration(record.phases.total_s)}: {record.label}: {words}"
-        )
+        self.message(f"trial {record.number} done in {duration(record.phases.total_s)}: {record.label}: {words}")
 
     def update(self, progress: SweepProgress) -> None:
         """Print a sign of life now and then."""

@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tuner.analysis.noise import ArmNoise, Deviation, LoadNoise
+from tuner.analysis.power import MOST_LIVES
 from tuner.records import Json
 
 ESTIMATOR = "one-way variance components of mean log TPOT, prompts relative to their own mean over lives"
 
 
 def noise_document(arms: Sequence[ArmNoise]) -> dict[str, Json]:
-    """Return the document; every standard deviation and effect is a fraction (0.01 is 1 %)."""
+    """Return the document; every standard deviation and effect is a fraction (0.01 is 1 %).
+
+    lives_for: null where it would take more than MOST_LIVES.
+    """
     return {"estimator": ESTIMATOR, "unit": "fraction of TPOT", "arms": [_arm(arm) for arm in arms]}
 
 
@@ -39,7 +43,9 @@ def _load(load: LoadNoise) -> Json:
         "largest_difference": _rounded(load.largest),
         "smallest_effect": _rounded(load.smallest),
         "smallest_effect_at_most_lives": _rounded(load.smallest_at_most),
-        "lives_for": {f"{effect:g}": lives for effect, lives in (load.lives_for or {}).items()},
+        "lives_for": {
+            f"{effect:g}": lives if lives < MOST_LIVES else None for effect, lives in (load.lives_for or {}).items()
+        },
     }
 
 

@@ -105,6 +105,7 @@ class Arguments:
     profile: str | None
     prefix_caching: bool
     log_stats: bool
+    async_scheduling: bool | None = None
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -148,6 +149,7 @@ def parse_arguments(argv: Sequence[str]) -> Arguments:
         profile=options.sim_profile,
         prefix_caching=options.enable_prefix_caching is not False,
         log_stats=not options.disable_log_stats,
+        async_scheduling=options.async_scheduling,
     )
 
 

@@ -32,7 +32,8 @@ class TargetModel(_Part):
     bend_tokens: None if there is none; bent_token_s: each token after it.
     pad_to: batch sizes that a pass is padded up to, as CUDA graphs do (none above the largest).
     speculative_overhead_s: added to every step while speculation is on (another model runner, synchronous
-    scheduling). schedule_overhead_s: added when a K schedule is set, even where it says K = 0.
+    scheduling), and without it where --no-async-scheduling is given. schedule_overhead_s: added when a K schedule is
+    set, even where it says K = 0.
     """
 
     match: str = "*"

@@ -48,7 +48,18 @@ def plan_engine(arguments: Arguments, profile: Profile, speculation: Speculation
             "Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
         )
     max_num_seqs = arguments.max_num_seqs or profile.max_num_seqs
+    if arguments.async_scheduling is False and speculation is None:
+        profile = _synchronous(profile)
     return EnginePlan(profile, arguments.model, speculation, max_model_len, max_num_seqs, kv_tokens)
+
+
+def _synchronous(profile: Profile) -> Profile:
+    """Return a profile whose plain steps take what speculation makes the engine change, as its own steps do."""
+    targets = tuple(
+        target.model_copy(update={"step_s": target.step_s + target.speculative_overhead_s})
+        for target in profile.targets
+    )
+    return profile.model_copy(update={"targets": targets})
 
 
 def _kv_tokens(profile: Profile, utilization: float | None, speculation: Speculation | None) -> int:

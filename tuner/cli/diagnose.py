@@ -1,0 +1,73 @@
+"""`tuner diagnose`: why speculation pays or does not."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+from tuner.cli.options import SessionArguments, json_option, same_runner_option, session_options, space_options
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  tuner diagnose /models/Qwen3-14B --draft /models/Qwen3-0.6B --space quick --same-runner-baseline
+  tuner diagnose any-name --space tiny --engine sim     (simulated engine)
+"""
+)
+@space_options
+@same_runner_option
+@click.option(
+    "--drafts-alone/--no-drafts-alone",
+    default=True,
+    show_default=True,
+    help="Serve each draft model alone too: one more engine start a draft.",
+)
+@session_options
+@json_option
+def diagnose(
+    target: str | None,
+    space: str,
+    eval_set: str | None,
+    drafts: tuple[str, ...],
+    engine: str | None,
+    download: bool,
+    distribution_samples: int | None,
+    same_runner: bool,
+    drafts_alone: bool,
+    as_json: bool,
+    **session: Any,
+) -> None:
+    """Sweep SPACE for TARGET, serve each draft alone too, and say what stands behind the answer.
+
+    Draft and target timed apart, the growth of verification (from n-gram), acceptance by draft, and the settings that
+    speculation makes the engine change. It works in the run directory of a sweep of SPACE and uses what that measured.
+    """
+    from tuner.cli.closing import summary
+    from tuner.cli.diagnosis import diagnosis, main_findings
+    from tuner.cli.sweep import command_line, swept
+    from tuner.prepare import SweepRequest
+    from tuner.report import explanation_sections
+
+    request = SweepRequest(
+        target,
+        space,
+        eval_set,
+        drafts,
+        engine,
+        download,
+        command_line(),
+        distribution_samples,
+        same_runner=same_runner,
+        drafts_alone=drafts_alone,
+    )
+    result = swept(request, SessionArguments(**session))
+    for line in explanation_sections(result.report.explanation, result.report.manifest):
+        click.echo(line, err=as_json)
+    for sentence in main_findings(result.report):
+        click.echo(f"- {sentence}", err=as_json)
+    click.echo(f"report: {result.report.run / 'report.md'}", err=as_json)
+    if as_json:
+        click.echo(json.dumps({**summary(result), **diagnosis(result.report)}))
