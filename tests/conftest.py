@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from tuner.records import (
     Candidate,
@@ -27,6 +28,10 @@ from tuner.records import (
 )
 
 Seconds = Callable[[LoadPoint, int, int], float]  # (load point, prompt index, repeat) -> seconds
+# A busy machine is no failure.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
+
 LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
 
 

@@ -8,9 +8,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.analysis.comparison import advantage, against, log_drift, objective_speedup, objective_tpot, speedup_estimate
+from tuner.analysis.comparison import (
+    advantage,
+    against,
+    log_drift,
+    objective_speedup,
+    objective_tpot,
+    similar_prompts_estimate,
+    speedup_estimate,
+)
 from tuner.analysis.metrics import trial_figures
-from tuner.records import LoadPoint, Trial
+from tuner.records import Candidate, LoadFigures, LoadPoint, Speculation, Trial, TrialFigures
 
 C1, C8, CODE = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33), LoadPoint("code", 1, 33)
 Make = Callable[..., Trial]
@@ -153,3 +161,47 @@ def test_objective_tpot_is_the_weighted_geometric_mean_in_seconds(make_trial: Ma
     trial = make_trial(loads=loads, tpot=lambda load, _i, _r: 0.01 if load.concurrency == 1 else 0.16)
     assert objective_tpot(trial_figures(trial, None), 0.0) == pytest.approx(0.02)
     assert objective_tpot(trial_figures(trial, None), 0.7) is None
+
+
+Logs = dict[int, dict[str, float]]
+
+
+def lived(k: int, by_load: dict[LoadPoint, Logs], lives: int = 3) -> TrialFigures:
+    """Return figures over fresh lives with these log speedups by load point, round and prompt."""
+    loads = tuple(
+        LoadFigures(load, {}, rounds={n: {p: math.exp(x) for p, x in logs.items()} for n, logs in rounds.items()})
+        for load, rounds in by_load.items()
+    )
+    return TrialFigures(k, Candidate({}, Speculation("draft_model", k, "good", "good")), "a/0", loads, lives=lives)
+
+
+def test_a_round_counts_where_it_has_every_load_point() -> None:
+    trial = lived(2, {C1: {0: {"a": 0.1}, 1: {"a": 0.3}, 2: {"a": 9.0}}, C8: {0: {"a": 0.3}, 1: {"a": 0.1}}})
+    estimate = speedup_estimate(trial, (C1, C8))
+    assert estimate is not None
+    assert (estimate.mean, estimate.se, estimate.lives) == pytest.approx((0.2, 0.0, 2), abs=1e-12)
+    assert objective_speedup(trial, 0.0).note == "over 2 engine lives"
+    assert speedup_estimate(trial, (C1, CODE)) is None
+
+
+def test_over_lives_drift_is_part_of_what_differs_between_rounds() -> None:
+    trial = lived(2, {C1: {n: {"a": 0.1 * n, "b": 0.3} for n in range(3)}})
+    estimate = speedup_estimate(trial, (C1,))
+    assert log_drift(trial, (C1,)) == 0.0
+    assert estimate is not None
+    # Rounds 0.15, 0.2, 0.25.
+    assert (estimate.mean, estimate.se, estimate.allowance) == pytest.approx((0.2, 0.05 / math.sqrt(3), 0.0))
+    similar = similar_prompts_estimate(trial, (C1,))
+    assert similar is not None
+    # Prompts 0.1 and 0.3 on average: s^2/2 = 0.02/2.
+    assert similar.se == pytest.approx(math.sqrt(0.05**2 / 3 + 0.01))
+
+
+def test_finalists_are_compared_in_rounds_that_both_have() -> None:
+    # Differences 0.2, 0.3 in rounds 0 and 1; prompt b is in one of them only.
+    one = lived(2, {C1: {0: {"a": 0.5, "b": 7.0}, 1: {"a": 0.9}, 2: {"a": 4.0}}})
+    two = lived(4, {C1: {0: {"a": 0.3}, 1: {"a": 0.6}, 3: {"a": 0.0}}})
+    lead = advantage(one, two, (C1,))
+    assert lead is not None
+    assert (lead.mean, lead.se, lead.lives) == pytest.approx((0.25, 0.05, 2))
+    assert lead.allowance == 0.0

@@ -15,6 +15,7 @@ from tuner.analysis.statistics import (
     log_ratios,
     mean_estimate,
     mean_over_lives,
+    over_rounds,
     percentile,
     ratio_figure,
     spread_of_mean,
@@ -83,6 +84,49 @@ def test_spread_of_a_mean() -> None:
     both = combined([Spread(0.5, 3), Spread(0.5, 3), Spread(8.0, 0)])
     assert (both.variance, both.df) == pytest.approx((1.0, 6.0))
     assert combined([]) == Spread(0.0, 0.0)
+
+
+def one_column(*rounds: float) -> list[list[Column]]:
+    """Return rounds of two prompts with that mean, far apart from each other."""
+    return [[Column({"a": value - 1.0, "b": value + 1.0})] for value in rounds]
+
+
+def test_rounds_are_the_observations() -> None:
+    # 0.1, 0.2, 0.6: mean 0.3, s^2 = (0.04 + 0.01 + 0.09)/2 = 0.07; se = sqrt(0.07/3), t(2) = 4.302653.
+    estimate = over_rounds(one_column(0.1, 0.2, 0.6))
+    assert estimate is not None
+    assert (estimate.mean, estimate.se, estimate.df) == pytest.approx((0.3, math.sqrt(0.07 / 3), 2))
+    assert (estimate.n, estimate.lives) == (2, 3)
+    assert estimate.interval() == pytest.approx((0.3 - 4.302653 * 0.152753, 0.3 + 4.302653 * 0.152753), abs=1e-5)
+
+
+def test_a_rounds_value_is_the_weighted_mean_of_its_columns() -> None:
+    # Weights 1 and 3: (0.4 + 3 x 0.8)/4 = 0.7 and (0.8 + 3 x 0.0)/4 = 0.2.
+    rounds = [
+        [Column({"a": 0.3, "b": 0.5}, 1.0, "chat"), Column({"x": 0.8}, 3.0, "code")],
+        [Column({"a": 0.8}, 1.0, "chat"), Column({"x": -0.1, "y": 0.1}, 3.0, "code")],
+    ]
+    estimate = over_rounds(rounds)
+    assert estimate is not None
+    assert (estimate.mean, estimate.se, estimate.df, estimate.n) == pytest.approx((0.45, 0.25, 1, 4))
+
+
+def test_one_round_has_no_interval_and_an_empty_column_no_mean() -> None:
+    estimate = over_rounds(one_column(0.2))
+    assert estimate is not None
+    assert (estimate.se, estimate.interval(), estimate.above(0.0)) == (None, None, False)
+    assert ratio_figure(estimate, "e").note == "no interval"
+    assert over_rounds([]) is None
+    assert over_rounds([[]]) is None
+    assert over_rounds([*one_column(0.2), [Column({})]]) is None
+
+
+@given(st.lists(st.floats(-3, 3), min_size=2, max_size=6))
+def test_exchanging_the_arms_changes_the_sign_of_the_mean_alone(rounds: list[float]) -> None:
+    one, other = over_rounds(one_column(*rounds)), over_rounds(one_column(*(-value for value in rounds)))
+    assert one is not None
+    assert other is not None
+    assert (other.mean, other.se) == pytest.approx((-one.mean, one.se), abs=1e-12)
 
 
 def test_a_column_without_values_leaves_the_mean_undefined() -> None:

@@ -105,6 +105,63 @@ def test_a_closing_baseline_that_is_put_back_is_run_again() -> None:
     assert schedule.next("gpu0") is None
 
 
+def every(count: int, candidates: Iterable[Candidate], done: Iterable[TrialRecord] = ()) -> Scheduler:
+    queue = iter(candidates)
+    return Scheduler(lambda: next(queue, None), ["gpu0"], done, baseline_every=count)
+
+
+def test_a_long_sweep_measures_its_baseline_in_the_middle_too() -> None:
+    tasks = run(every(2, [with_k(k) for k in range(1, 6)]))
+    assert "".join(task.role.value[0] if task.role is not Role.BASELINE_AGAIN else "a" for task in tasks) == "bccaccaca"
+    assert [task.candidate.k for task in tasks if task.role is Role.CANDIDATE] == [1, 2, 3, 4, 5]
+
+
+def test_a_baseline_in_the_middle_of_the_last_candidates_is_the_closing_one() -> None:
+    """After the second of two candidates nothing follows: one baseline closes, not two."""
+    tasks = run(every(2, [with_k(1), with_k(2)]))
+    assert [task.role for task in tasks].count(Role.BASELINE_AGAIN) == 1
+
+
+def test_only_candidates_that_worked_bring_the_next_baseline_nearer() -> None:
+    tasks = run(every(2, [with_k(k) for k in (1, 2, 3)]), failing=(with_k(1),))
+    assert [task.candidate.k for task in tasks] == [0, 1, 2, 3, 0]
+
+
+def test_groups_are_counted_apart() -> None:
+    tasks = run(every(2, [with_k(1), with_k(1, OTHER_ARGS), with_k(2), with_k(2, OTHER_ARGS)]))
+    assert [task.role for task in tasks].count(Role.BASELINE_AGAIN) == 2
+    assert tasks[-1].role is tasks[-2].role is Role.BASELINE_AGAIN
+
+
+def test_a_resumed_sweep_counts_on_to_its_next_baseline() -> None:
+    done = [record(Role.BASELINE, BASE), record(Role.CANDIDATE, with_k(1))]
+    tasks = run(every(2, [with_k(2), with_k(3)], done))
+    assert [task.role for task in tasks] == [
+        Role.CANDIDATE,
+        Role.BASELINE_AGAIN,
+        Role.CANDIDATE,
+        Role.BASELINE_AGAIN,
+    ]
+
+
+def test_a_baseline_in_the_middle_that_is_put_back_is_run_before_the_next_candidate() -> None:
+    schedule = every(1, [with_k(1), with_k(2)])
+    for _ in range(2):
+        task = schedule.next("gpu0")
+        assert task is not None
+        schedule.finished(record(task.role, task.candidate))
+    middle = schedule.next("gpu0")
+    assert middle == Task(Role.BASELINE_AGAIN, BASE)
+    schedule.put_back(middle, "gpu0")
+    assert [task.role for task in run(schedule)] == [Role.BASELINE_AGAIN, Role.CANDIDATE, Role.BASELINE_AGAIN]
+
+
+def test_fresh_lives_are_none_of_the_schedulers_business() -> None:
+    finals = [record(Role.FINAL, BASE), record(Role.FINAL, with_k(1), failed=True)]
+    schedule = Scheduler(lambda: None, ["gpu0"], finals)
+    assert (schedule.closing, schedule.next("gpu0")) == (0, None)
+
+
 def test_the_work_of_a_device_that_is_gone_moves_to_another() -> None:
     schedule = scheduler([BASE, with_k(1), with_k(2)], devices=("gpu0", "gpu1"))
     assert run_one(schedule, "gpu0") == BASE
