@@ -93,12 +93,12 @@ def _answer(answer: Answer) -> Iterator[str]:
             f"vLLM has no switch for a concurrency limit: route so that an engine with this setting stays at a "
             f"concurrency of {answer.up_to} or less, or start `serve.baseline.yaml` where more is usual."
         )
-    worst = [(load.load_point.label, _worst_words(load)) for load in answer.loads]
-    if any(words for _, words in worst):
+    worst = [(load.load_point.label, found) for load in answer.loads if (found := worst_category(load))]
+    if worst:
         yield ""
         yield f"The category of prompts that gains least from {answer.best.label}:"
         yield ""
-        yield from (f"- {label}: {words}" for label, words in worst if words)
+        yield from (f"- {label}: {name} {times(figure)}, n = {figure.n}" for label, (name, figure) in worst)
 
 
 def _load_point(point: LoadPoint, findings: Findings, again: Set[int], names: Sequence[str]) -> Iterator[str]:
