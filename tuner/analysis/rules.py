@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, log
 
 from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
 from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import Levels, Loads
-from tuner.analysis.statistics import exp
+from tuner.analysis.statistics import CONFIDENCE, exp
 from tuner.analysis.wording import describe, in_short, what_limits
 from tuner.records import LoadPoint, Verdict
 
@@ -20,7 +20,10 @@ TOLERATED = log(0.99)
 
 @dataclass(frozen=True)
 class Choice:
-    """A verdict with the contender it rests on, before it is dressed as an Answer.  loads: those it speaks for."""
+    """A verdict with the contender it rests on, before it is dressed as an Answer.  loads: those it speaks for.
+
+    confidence: that "it pays" needs, of `best` or, where that is the baseline, of the runner-up.
+    """
 
     verdict: Verdict
     best: Contender
@@ -29,6 +32,12 @@ class Choice:
     up_to: int | None = None
     below: int | None = None
     runner_up: Contender | None = None
+    confidence: float = CONFIDENCE
+
+    @property
+    def subject(self) -> Contender | None:
+        """The speculative contender that the evidence is about."""
+        return self.best if self.best.k else self.runner_up
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class Rules:
 
     def decide(self, loads: Loads) -> Choice:
         """Return the verdict over these load points."""
-        return self.speculate(loads) or self.speculate_below(loads) or self.neither(loads)
+        choice = self.speculate(loads) or self.speculate_below(loads) or self.neither(loads)
+        subject = choice.subject
+        return replace(choice, confidence=self.levels.of(subject, choice.loads)) if subject else choice
 
     def speculate(self, loads: Loads) -> Choice | None:
         """Speculation pays over all load points and was measured slower at none.

@@ -75,7 +75,7 @@ def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None
     """
     choice, loads, temperature = final or screened.choice, screened.loads, screened.temperature
     best = choice.best.figures
-    subject = choice.best if choice.best.k else choice.runner_up
+    subject = choice.subject
     return Answer(
         temperature=temperature,
         verdict=choice.verdict,
@@ -90,7 +90,7 @@ def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None
         lives=subject.figures.lives if subject else 1,
         similar_prompts=_similar(best, choice.loads) if best.candidate.k else None,
         screened=_before(screened, best, choice) if final else None,
-        resolution=resolution(subject.figures, choice.loads, resolve) if subject else None,
+        resolution=resolution(subject.figures, choice.loads, resolve, choice.confidence) if subject else None,
     )
 
 
