@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,10 @@ from tuner.engine.argv import engine_flags
 from tuner.extras import Dragged, dragged_along, not_served_alone
 from tuner.records import LoadPoint, Protocol, Role, Trial
 from tuner.report_sections.dragged import SecondBaseline
+
+ENOUGH_LIVES = 3
+"""Two lives show a difference; a spread takes one more."""
+_AGAIN = (Role.BASELINE, Role.BASELINE_AGAIN, Role.CANDIDATE, Role.CANDIDATE_AGAIN)
 
 
 @dataclass(frozen=True)
@@ -49,9 +54,20 @@ def explanation(
         apart=apart([*single, *extras], load_points),
         dragged=dragged,
         second=tuple(second),
-        noise=noise(every, load_points, protocol),
+        noise=_noise(every, load_points, protocol),
         heads=not_served_alone(candidates),
     )
+
+
+def _noise(every: Sequence[Trial], load_points: Sequence[LoadPoint], protocol: Protocol) -> tuple[ArmNoise, ...]:
+    """Return the noise of what was measured again and again to see it; the finalists' lives alone tell theirs."""
+    lives = Counter(
+        (trial.record.worker.device_key, trial.record.candidate.key)
+        for trial in every
+        if trial.record.ok and trial.record.role in _AGAIN
+    )
+    arms = noise(every, load_points, protocol)
+    return tuple(arm for arm in arms if lives[arm.device_key, arm.candidate.key] >= ENOUGH_LIVES)
 
 
 def _second(dragged: Dragged, single: Sequence[Trial], extras: Sequence[Trial]) -> SecondBaseline | None:

@@ -15,8 +15,8 @@ _ABOUT = (
 _VERIFICATION = (
     "n-gram proposes without a model, so its step over a plain step shows what verifying K tokens costs: TPOT x "
     "effective tokens per step / TPOT of the baseline. Its proposing costs little, not nothing, and what speculation "
-    "makes the engine change is in it. Steps without a match (1 - coverage) are plain ones: a step with a draft grew by "
-    "more."
+    "makes the engine change is in it. Steps without a match (1 - coverage) are plain ones: a step with a "
+    "draft grew by more."
 )
 
 

@@ -8,21 +8,17 @@ from tuner.analysis.noise import EFFECTS, ArmNoise, Deviation, LoadNoise
 from tuner.analysis.power import MOST_LIVES
 from tuner.records import Protocol
 
-ENOUGH_LIVES = 3
-"""Two lives show a difference; a spread takes one more."""
-
 
 def noise_section(arms: Sequence[ArmNoise], protocol: Protocol) -> Iterator[str]:
-    """Yield the section; nothing where no engine was measured in enough lives."""
-    shown = [arm for arm in arms if any(load.lives >= ENOUGH_LIVES for load in arm.loads)]
-    if not shown:
+    """Yield the section; nothing where no engine was measured for this."""
+    if not arms:
         return
     columns = noise_columns(protocol)
     yield "## Noise"
     yield ""
     yield f"| {' | '.join(columns)} |"
     yield f"|---|---|{'---:|' * (len(columns) - 2)}"
-    for arm in shown:
+    for arm in arms:
         yield from (f"| {' | '.join(noise_cells(arm, load, protocol))} |" for load in arm.loads)
     yield ""
     yield NOISE_WORDS
