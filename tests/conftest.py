@@ -18,9 +18,11 @@ from tuner.records import (
     LoadMeasurement,
     LoadPoint,
     PhaseTimes,
+    Protocol,
     Repeat,
     RequestSample,
     Role,
+    RunManifest,
     Speculation,
     Trial,
     TrialRecord,
@@ -175,3 +177,28 @@ def make_trial() -> Callable[..., Trial]:
 def make_candidate() -> Callable[..., Candidate]:
     """`make_candidate(4, "good", "draft_model", {"gpu_memory_utilization": 0.9})` -> Candidate."""
     return candidate
+
+
+def build_manifest(
+    candidates: Sequence[Candidate] = (), protocol: Protocol | None = None, loads: Sequence[LoadPoint] = (LOAD,)
+) -> RunManifest:
+    """Return what a run with these candidates says about itself; three fresh lives by default."""
+    return RunManifest(
+        target="target",
+        space="space",
+        space_source="",
+        engine_version="0.32.0",
+        engine_build="sim",
+        load_points=tuple(loads),
+        protocol=protocol or Protocol(lives=3, max_lives=3),
+        inflection_threshold=0.01,
+        prompts={},
+        tuner_version="1",
+        candidates=tuple(candidate.key for candidate in candidates),
+    )
+
+
+@pytest.fixture(scope="session")
+def make_manifest() -> Callable[..., RunManifest]:
+    """`make_manifest([candidate, ...], Protocol(...), [load, ...])` -> RunManifest."""
+    return build_manifest
