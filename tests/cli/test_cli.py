@@ -101,6 +101,40 @@ def test_the_check_of_sampled_answers_is_planned_where_it_is_asked_for(
     assert samples is None or f"{samples} short answers to each of up to 16 prompts" in planned
 
 
+def test_every_command_that_measures_has_an_example() -> None:
+    for path, command in commands(cli):
+        if path[0] in ("sweep", "plan", "noise", "diagnose", "report"):
+            assert f"tuner {path[0]} " in (command.epilog or ""), path
+
+
+def test_noise_is_a_table_a_file_and_one_line_of_json(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    arguments = ("noise", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--lives", "2")
+    assert run(*arguments, "--json") == 0
+    told = capsys.readouterr()
+    (line,) = told.out.splitlines()
+    document = json.loads(line)
+    assert document["engine_starts"] == 2
+    (arm,) = document["arms"]
+    assert {"repeat_sd", "life_sd", "largest_difference", "lives_for"} <= arm["load_points"][0].keys()
+    assert "life to life" in told.err and "no speculation" in told.err
+    assert json.loads((workshop / "run/noise.json").read_text()) == document
+    assert run(*arguments) == 0
+    assert "life to life" in capsys.readouterr().out
+
+
+def test_diagnose_says_why_and_serves_the_draft_alone(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    assert run("diagnose", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--json", "--quiet") == 0
+    told = capsys.readouterr()
+    (line,) = told.out.splitlines()
+    document = json.loads(line)
+    assert document["engine_starts"] == 4
+    assert document["draft_and_target"][0]["draft"] == "good"
+    assert document["dragged_along"][0]["changes"] == ["synchronous scheduling"]
+    assert document["second_baselines"] == []
+    assert document["acceptance"][0]["candidate"] == "good K=2"
+    assert "- good alone takes" in told.err and "## Draft and target apart" in told.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "names"),
     [
@@ -115,6 +149,11 @@ def test_the_check_of_sampled_answers_is_planned_where_it_is_asked_for(
         (["sweep", "--space", "empty.yaml", "--engine", "sim"], "empty.jsonl"),
         (["sweep", "--space", "long.yaml", "--engine", "sim"], "max_model_len"),
         (["sweep", "--space", "space.yaml", "--no-such-option"], "--no-such-option"),
+        (["noise", "--space", "space.yaml", "--engine", "sim", "--draft", "good"], "--k"),
+        (["noise", "--space", "space.yaml", "--engine", "sim", "--k", "2"], "--draft"),
+        (["noise", "--space", "nowhere.yaml"], "nowhere.yaml"),
+        (["noise", "--space", "space.yaml", "--engine", "sim", "--lives", "1"], "lives"),
+        (["diagnose", "--space", "nowhere.yaml"], "nowhere.yaml"),
         (["report", "no-run"], "no-run"),
         (["report", "."], "run.json"),
         (["eval-set", "check", "missing.jsonl"], "missing.jsonl"),

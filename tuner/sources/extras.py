@@ -31,6 +31,7 @@ class Extras:
         self._budget = budget
         self._done = list(done)
         self._running: list[Extra] = []
+        self._said: set[str] = set()
         self._planned = False
 
     @property
@@ -39,8 +40,7 @@ class Extras:
         if self._planned:
             return len(self._to_start())
         alone = len(draft_models(self._candidates)) if self._protocol.drafts_alone else 0
-        measured = alone - sum(bool(record.served) for record in self._done)
-        return max(0, measured)
+        return max(0, alone - sum(bool(record.served) for record in self._done))
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next extra for this worker."""
@@ -92,5 +92,6 @@ class Extras:
         return notes
 
     def _once(self, note: str) -> None:
-        if note not in self.notes:
+        if note not in self._said:
+            self._said.add(note)
             self.notes.append(note)
