@@ -24,11 +24,11 @@ target := $(or $(TARGET),demo:target)
 space := $(or $(SPACE),$(if $(TARGET),,demo))
 needs_demo := $(if $(filter sim%,$(ENGINE)),,$(if $(filter demo:%,$(target)),demo))
 
-.PHONY: help sweep test lint test-real bench demo clean
+.PHONY: help sweep test lint test-real bench bench-truth verify-client demo clean
 
 help: ## list the verbs
 	@echo "make sweep [TARGET=<model directory or hub id>] [SPACE=] [EVAL_SET=] [OUT=] [ENGINE=] [ARGS=]"
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 sweep: $(READY) $(needs_demo) ## measure TARGET (default: the demo model) and write its best_config.yaml
 	$(BIN)/tuner sweep "$(target)" $(if $(space),--space "$(space)") $(if $(EVAL_SET),--eval-set "$(EVAL_SET)") \
@@ -48,6 +48,13 @@ test-real: $(READY) demo ## every test that starts real vLLM engines (many minut
 
 bench: $(READY) demo ## benchmarks, each ending in one line of JSON
 	for bench in tests/bench/*.py; do $(BIN)/python "$$bench"; done
+
+bench-truth: $(READY) ## how often the analysis is right where the truth is known, without engines (ARGS=--keep for docs/)
+	$(BIN)/python -m tests.truth $(ARGS)
+
+verify-client: $(READY) $(needs_demo) ## one real engine, our load client and `vllm bench serve` in turn: do they agree?
+	$(BIN)/python -m tests.verify.client $(if $(ENGINE),--engine "$(ENGINE)") $(if $(TARGET),--target "$(TARGET)") \
+	  $(if $(SPACE),--space "$(SPACE)") $(if $(EVAL_SET),--eval-set "$(EVAL_SET)") $(ARGS)
 
 demo: $(READY) ## build the demo models, once, outside this folder
 	@$(BIN)/tuner models demo
