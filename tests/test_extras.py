@@ -78,6 +78,8 @@ def test_what_is_measured_is_not_wanted_again_be_it_failed(run: list[TrialRecord
     ]
     (left,) = missing([*run, *done], candidates(run), BOTH, VERSION)
     assert left.task.candidate.engine_args == {"async_scheduling": False}
+    plainly = after(plain, Role.SAME_RUNNER)  # without the variable it was no V1 runner
+    assert len(missing([*run, *done[:2], plainly], candidates(run), BOTH, VERSION)) == 2
     elsewhere = replace(done[0], worker=replace(plain.worker, device_key="node-b/cpu"))
     assert len(missing([*run, elsewhere], candidates(run), BOTH, VERSION)) == 4
 

@@ -206,7 +206,7 @@ def _inflection(curve: KCurve) -> str:
 def _failed(findings: Findings, trials: Sequence[Trial]) -> Iterator[str]:
     if not findings.failed:
         return
-    labels = {trial.record.name: trial.record.candidate.label for trial in trials}
+    labels = {trial.record.name: trial.record.label for trial in trials}
     yield "## Candidates without figures"
     yield ""
     for name, reason in findings.failed.items():
@@ -220,8 +220,8 @@ def _changed_settings(trials: Sequence[Trial]) -> Iterator[str]:
     for trial in trials:
         for line in trial.record.engine.changed_settings if trial.record.engine else ():
             labels = seen.setdefault(line, [])
-            if trial.record.candidate.label not in labels:
-                labels.append(trial.record.candidate.label)
+            if trial.record.label not in labels:
+                labels.append(trial.record.label)
     if not seen:
         return
     yield "## What the engine changed by itself"
