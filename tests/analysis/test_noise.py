@@ -19,9 +19,10 @@ def test_balanced_components_by_hand() -> None:
     """Two lives of two repeats: means 1 and 5, MS_between = 2 (4 + 4) = 16, MS_within = (2 + 2) / 2 = 2."""
     found = variance_components([[0.0, 2.0], [4.0, 6.0]])
     assert found.repeat is not None
-    assert (found.repeat.value, found.repeat.df) == (pytest.approx(math.sqrt(2.0)), 2)
-    assert (found.life.value, found.life.df) == (pytest.approx(math.sqrt((16.0 - 2.0) / 2)), 1)
-    assert (found.total.value, found.total.df) == (pytest.approx(math.sqrt(8.0)), 1)
+    assert found.repeat.value == pytest.approx(math.sqrt(2.0))
+    assert found.life.value == pytest.approx(math.sqrt((16.0 - 2.0) / 2))
+    assert found.total.value == pytest.approx(math.sqrt(8.0))
+    assert (found.repeat.df, found.life.df, found.total.df) == (2, 1, 1)
 
 
 def test_unbalanced_components_by_hand() -> None:
@@ -61,7 +62,7 @@ def test_the_components_are_those_that_the_values_were_made_with() -> None:
 
 def lives(make: Make, factors: dict[Role, list[float]], k: int = 0, first: int = 0, **more: object) -> list[Trial]:
     """Return lives in which every prompt takes its own time, times the life's factor."""
-    trials = []
+    trials: list[Trial] = []
     for role, of_role in factors.items():
         for factor in of_role:
             tpot = lambda load, i, _r, factor=factor: 0.02 * (1 + 0.2 * i) * factor  # noqa: E731
