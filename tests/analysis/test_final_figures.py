@@ -35,7 +35,7 @@ def finals(
     make: Make, lives: Sequence[tuple[float, float]], loads: Sequence[LoadPoint] = (C1,), **more: object
 ) -> dict[int, Arm]:
     """Return the arms by K of rounds with a baseline and K = 4: logs of their TPOT's factor on 0.02 s a token."""
-    trials = []
+    trials: list[Trial] = []
     for number, factors in enumerate(lives):
         for k, log in zip((0, 4), factors, strict=True):
             trials.append(
@@ -97,7 +97,7 @@ def test_throughput_is_one_observation_a_round(make_trial: Make) -> None:
 
 
 def test_load_points_are_weighted_within_each_round(make_trial: Make) -> None:
-    trials = []
+    trials: list[Trial] = []
     for number, (one, eight) in enumerate([(0.4, 0.0), (0.2, 0.2)]):
         tpot = by_load({1: -one, 8: -eight})
         trials.append(make_trial(len(trials), loads=(C1, C8), final_round=number))
@@ -111,7 +111,7 @@ def test_load_points_are_weighted_within_each_round(make_trial: Make) -> None:
 
 def test_two_finalists_are_compared_within_their_rounds(make_trial: Make) -> None:
     """Whatever a round has in common cancels: 0.1 between the two in each, though rounds differ by 0.5."""
-    trials = []
+    trials: list[Trial] = []
     for number, common in enumerate((0.0, 0.5, -0.2)):
         for k, log in ((0, 0.0), (2, -0.3 + common), (4, -0.4 + common + 0.01 * number)):
             trials.append(make_trial(len(trials), k=k, tpot=0.02 * math.exp(log), final_round=number))
@@ -124,7 +124,7 @@ def test_two_finalists_are_compared_within_their_rounds(make_trial: Make) -> Non
 
 def test_another_baseline_takes_the_place_of_the_own_one(make_trial: Make) -> None:
     eager = {"enforce_eager": True}
-    trials = []
+    trials: list[Trial] = []
     for number in range(3):
         for k, tpot, args in ((0, 0.02, None), (0, 0.06, eager), (4, 0.03, eager)):
             trials.append(make_trial(len(trials), k=k, tpot=tpot, args=args, final_round=number))

@@ -64,7 +64,8 @@ def test_repeats_that_differ_limit_by_repeats() -> None:
     # Variance of a round 0.01^2, of it 2 x 4.5e-5 = 9e-5 from repeats.
     # Three repeats per life and arm: 2 df in each of 3 lives.
     fine = found(lived([-0.01, 0.0, 0.01], repeats=4.5e-5))
-    assert (fine.limited_by, fine.life_sd) == (Limit.REPEATS, pytest.approx(math.sqrt(1e-5)))
+    assert fine.limited_by is Limit.REPEATS
+    assert fine.life_sd == pytest.approx(math.sqrt(1e-5))
     assert fine.repeat_sd == pytest.approx(math.sqrt(9e-5))
     smallest = smallest_effect(0.01, 3, 0.95)
     allowed = 1e-4 * (math.log(1.03) / smallest) ** 2  # variance of a round with which 3 % is seen in three lives
@@ -80,7 +81,8 @@ def test_repeats_that_could_not_help_enough_limit_by_lives() -> None:
 
 def test_more_of_the_spread_than_there_is_cannot_come_from_repeats() -> None:
     fine = found(lived([-0.01, 0.0, 0.01], repeats=1.0))
-    assert (fine.life_sd, fine.repeat_sd) == (pytest.approx(0.0), pytest.approx(0.01))
+    assert fine.life_sd == pytest.approx(0.0)
+    assert fine.repeat_sd == pytest.approx(0.01)
 
 
 def test_one_round_or_no_speedup_has_no_resolution() -> None:
