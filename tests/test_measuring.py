@@ -1,0 +1,162 @@
+"""The loop alone: sources in order, what a worker is given, and what happens when one is lost. No engine is started."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from tuner.errors import PoolError
+from tuner.measuring import MAX_ATTEMPTS, Measuring
+from tuner.pool import Job, Result
+from tuner.prepare import SweepRequest, prepare
+from tuner.progress import Progress
+from tuner.records import Candidate, FailureKind, Role, Trial, TrialRecord, WorkerFacts
+from tuner.report import manifest_json
+from tuner.search.schedule import Task
+from tuner.search.telling import Telling
+from tuner.sources import Budget
+from tuner.space.search_space import Limits
+from tuner.store import RunStore
+from tuner.trial import TrialSpec, unmeasured
+
+SPACE = """
+target: simulated
+drafts: [{name: good, method: draft_model, model: good, k: [2]}]
+load_points: [{eval_set: chat, max_tokens: 8}]
+"""
+WORKER = WorkerFacts("node/cpu", "CPU", "node")
+
+
+class Given:
+    """A source of given tasks."""
+
+    def __init__(self, *tasks: Task) -> None:
+        self.notes: list[str] = []
+        self.tasks = list(tasks)
+        self.seen: list[int] = []
+
+    @property
+    def waiting(self) -> int:
+        return len(self.tasks)
+
+    def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
+        return self.tasks.pop(0) if self.tasks else None
+
+    def finished(self, record: TrialRecord) -> None:
+        self.seen.append(record.number)
+
+    def put_back(self, task: Task, device_key: str) -> None:
+        self.tasks.append(task)
+
+    def gone(self, task: Task, device_key: str) -> None:
+        pass
+
+
+class Workers:
+    """A pool whose jobs end at once; the first `losses` of them with their worker lost."""
+
+    notes = ()
+
+    def __init__(self, count: int = 1, losses: int = 0) -> None:
+        self.workers = [replace(WORKER, device_key=f"node/{n}") for n in range(count)]
+        self.specs: list[TrialSpec] = []
+        self.together: list[set[Role]] = []
+        self._losses = losses
+        self._running: dict[int, TrialSpec] = {}
+
+    def start(self, worker: int, job: Job) -> None:
+        spec = cast("partial[Any]", job).args[0]
+        self.specs.append(spec)
+        self._running[worker] = spec
+
+    def phases(self) -> Mapping[int, str]:
+        return {}
+
+    def wait(self, timeout_s: float) -> list[Result]:
+        self.together.append({spec.role for spec in self._running.values()})
+        worker = min(self._running)
+        spec = self._running.pop(worker)
+        if self._losses:
+            self._losses -= 1
+            return [(worker, PoolError("the worker died", "look"))]
+        record = unmeasured(spec.number, spec.role, spec.candidate, self.workers[worker], cast("Any", None))
+        return [(worker, Trial(replace(record, served=spec.served)))]
+
+    def close(self) -> None:
+        pass
+
+
+class Silent:
+    best = ""
+
+    def keep(self, trial: Trial) -> None:
+        return None
+
+    def message(self, text: str) -> None:
+        pass
+
+    def trial_done(self, record: TrialRecord, words: str) -> None:
+        pass
+
+    def update(self, progress: Progress) -> None:
+        pass
+
+
+@pytest.fixture
+def measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "space.yaml").write_text(SPACE)
+    prepared = prepare(SweepRequest(space="space.yaml", engine="sim"))
+
+    def run(pool: Workers, *sources: Given) -> list[TrialRecord]:
+        with RunStore.open(tmp_path / "run", prepared.fingerprint, manifest_json(prepared.manifest)) as store:
+            silent = Silent()
+            telling = cast("Telling", silent)
+            measuring = Measuring(prepared, store, telling, pool, silent, sources, Budget(Limits()))
+            measuring.run()
+            return measuring.fresh
+
+    return run
+
+
+PLAIN = Candidate()
+
+
+def test_a_source_begins_when_the_one_before_it_has_ended_and_hears_of_all_trials(measured: Any) -> None:
+    first, second = Given(*[Task(Role.BASELINE, PLAIN)] * 3), Given(*[Task(Role.DRAFT_ALONE, PLAIN, served="good")] * 2)
+    pool = Workers(count=2)
+    fresh = measured(pool, first, second)
+    assert [record.role for record in fresh] == [Role.BASELINE] * 3 + [Role.DRAFT_ALONE] * 2
+    assert all(len(roles) == 1 for roles in pool.together)
+    assert first.seen == second.seen == [record.number for record in fresh]
+
+
+def test_the_worker_gets_what_the_task_says_on_top_of_the_runs_own(measured: Any) -> None:
+    pool = Workers()
+    env = {"VLLM_USE_V2_MODEL_RUNNER": "0"}
+    (record,) = measured(pool, Given(Task(Role.SAME_RUNNER, PLAIN, served="other", env=env)))
+    (spec,) = pool.specs
+    assert spec.env["VLLM_USE_V2_MODEL_RUNNER"] == "0"
+    assert (spec.served, record.served) == ("other", "other")
+
+
+def test_a_lost_worker_is_no_answer_until_it_was_lost_too_often(measured: Any) -> None:
+    pool = Workers(losses=1)
+    (record,) = measured(pool, Given(Task(Role.BASELINE, PLAIN)))
+    assert record.ok and len(pool.specs) == 2
+    stubborn = Workers(losses=MAX_ATTEMPTS)
+    (record,) = measured(stubborn, Given(Task(Role.DRAFT_ALONE, PLAIN, served="good")))
+    assert record.failure is not None and record.failure.kind is FailureKind.WORKER_LOST
+    assert record.served == "good" and len(stubborn.specs) == MAX_ATTEMPTS
+
+
+def test_what_cannot_be_run_is_kept_with_its_reason_and_starts_nothing(measured: Any) -> None:
+    pool = Workers()
+    fresh = measured(pool, Given(Task(Role.CANDIDATE, PLAIN, skip="its baseline failed"), Task(Role.BASELINE, PLAIN)))
+    assert [record.failure.kind if record.failure else None for record in fresh] == [FailureKind.NO_BASELINE, None]
+    assert len(pool.specs) == 1
