@@ -11,6 +11,8 @@ from tuner.records import Json
 
 TOLERANCE = 0.02
 """How far apart two clients may be where the noise is smaller, as a fraction."""
+TOO_NOISY = 0.3
+"""Rounds of one client that lie further apart than this prove nothing, as a fraction."""
 
 METRICS = {
     "ttft_s": "TTFT",
@@ -62,8 +64,8 @@ class Row:
 
     @property
     def within(self) -> bool:
-        """Whether the clients agree."""
-        return abs(self.difference) <= self.allowed
+        """Whether the clients agree; not if the noise is too large to tell."""
+        return abs(self.difference) <= self.allowed and self.floor <= TOO_NOISY
 
 
 def compared(readings: Mapping[str, Sequence[Reading]]) -> list[Row]:
@@ -143,7 +145,7 @@ def text_table(comparison: Comparison) -> str:
     head = f"  {'':18} {'tuner':>12} {'vllm bench':>12} {'difference':>11} {'A/A floor':>10}"
     lines = [
         f"  {METRICS[row.metric]:18} {row.tuner:12.5g} {row.bench:12.5g} {row.difference:+11.2%} {row.floor:10.2%}"
-        f"{'' if row.within else '   OUTSIDE'}"
+        f"{'' if row.within else '   TOO NOISY' if row.floor > TOO_NOISY else '   OUTSIDE'}"
         for row in comparison.rows
     ]
     clock = ", ".join(f"{METRICS[name]} {value:+.2%}" for name, value in comparison.clock.items())

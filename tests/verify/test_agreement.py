@@ -78,6 +78,14 @@ def test_noise_of_either_client_widens_what_is_allowed_and_no_more() -> None:
     assert not row.within  # 6.9 %
 
 
+def test_noise_that_hides_everything_is_no_agreement() -> None:
+    wild = rounds(1.0, 1.0, 1.0, 1.4)
+    (row,) = compared({TUNER: wild, BENCH: wild})
+    assert row.difference == 0
+    assert not row.within
+    assert "TOO NOISY" in text_table(comparison(wild, wild))
+
+
 def test_figures_that_neither_client_has_are_left_out_but_never_those_of_one() -> None:
     none: list[Reading] = [{"tpot_s": 1.0, "acceptance_rate": None}] * 4
     some: list[Reading] = [{"tpot_s": 1.0, "acceptance_rate": 0.5}] * 4
