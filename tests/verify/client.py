@@ -6,7 +6,8 @@
 For each candidate one real engine is started as a sweep starts it (prefix caching off, so that repeats of a prompt are
 equal). `vllm bench serve` of the same installation and the tuner's own client then send it the same prompts with the
 same settings, in rounds A B B A. Prints a table per load and ends in one JSON line. Exit code 1 if a figure of the two
-differs by more than 2 %, or by more than the rounds of one and the same client lie apart where that is more, or if those lie more than 30 % apart.
+differs by more than 2 %, or by more than the rounds of one and the same client lie apart where that is more; and if
+those lie more than 30 % apart.
 """
 
 from __future__ import annotations
