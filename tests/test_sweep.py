@@ -11,6 +11,7 @@ from tuner.errors import NothingMeasured
 from tuner.prepare import Prepared, SweepRequest, prepare
 from tuner.progress import Progress
 from tuner.records import FailureKind, Role, TrialRecord, Verdict
+from tuner.report import write_report
 from tuner.store import read_run
 from tuner.sweep import SweepOptions, SweepResult, run_sweep
 
@@ -22,7 +23,7 @@ drafts:
   - {{name: weak, method: draft_model, model: weak, k: [2]}}
 load_points:
   - {{eval_set: prompts.jsonl, temperature: 0, concurrency: {concurrency}, max_tokens: 24}}
-protocol: {{repeats: {repeats}, lives: 1, warmup_requests: 1}}
+protocol: {{repeats: {repeats}, lives: {lives}, warmup_requests: 1}}
 {more}
 """
 PROMPTS = "".join(f'{{"id": "p{i}", "category": "c{i % 2}", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(6))
@@ -61,9 +62,15 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def prepared(
-    faults: Sequence[str] = (), *, concurrency: str = "1", repeats: int = 2, more: str = "", noise: str = ""
+    faults: Sequence[str] = (),
+    *,
+    concurrency: str = "1",
+    repeats: int = 2,
+    lives: int = 1,
+    more: str = "",
+    noise: str = "",
 ) -> Prepared:
-    Path("space.yaml").write_text(SPACE.format(concurrency=concurrency, repeats=repeats, more=more))
+    Path("space.yaml").write_text(SPACE.format(concurrency=concurrency, repeats=repeats, lives=lives, more=more))
     Path("sim.yaml").write_text(
         "targets: [{match: '*', step_s: 0.004, token_s: 0.00002}]\n"
         "drafts:\n"
@@ -251,3 +258,94 @@ def test_two_workers_share_the_candidates_and_each_has_its_own_baselines(worksho
         "weak K=2",
     ]
     assert result.report.findings.answers[0].best.draft_name == "good"
+
+
+# --- fresh lives of the finalists -------------------------------------------------------------------------------------
+
+
+def fresh_lives(done: Sequence[TrialRecord]) -> list[tuple[int | None, str]]:
+    return [(record.round, record.candidate.label) for record in done if record.role is Role.FINAL]
+
+
+def in_rotated_rounds(lives: Sequence[tuple[int | None, str]]) -> bool:
+    """Whether three rounds of the arms of the first one ran, each beginning with another arm."""
+    arms = [label for number, label in lives if number == 0]
+    turns = [n % len(arms) for n in range(3)]
+    expected = [(n, label) for n, first in enumerate(turns) for label in (*arms[first:], *arms[:first])]
+    return "no speculation" in arms and len(arms) > 1 and list(lives) == expected
+
+
+def test_the_finalists_are_measured_again_in_rounds_and_the_answer_is_of_these_lives_alone(workshop: Path) -> None:
+    view = View()
+    result = sweep(prepared(repeats=1, lives=3), view)
+    assert {record.role for record in view.done[5:]} == {Role.FINAL}
+    assert in_rotated_rounds(fresh_lives(view.done))
+    assert len({record.worker.device_key for record in view.done}) == 1
+    (answer,) = result.report.findings.answers
+    assert (answer.verdict, answer.best.draft_name, answer.lives) == (Verdict.SPECULATE, "good", 3)
+    finals = next(f for f in result.report.findings.finals if f.candidate == answer.best)
+    assert answer.objective.value == finals.loads[0].figures["speedup_tpot"].value
+    assert set(finals.loads[0].rounds) == {0, 1, 2}
+    assert answer.screened is not None
+    assert answer.screened.value != answer.objective.value
+    artifact = yaml.safe_load((workshop / "run/best_config.yaml").read_text())["answers"][0]
+    assert artifact["engine_lives"] == 3
+    assert artifact["expected_speedup"]["value"] == pytest.approx(answer.objective.value, rel=1e-5)
+    assert view.states[-1].planned == view.states[-1].done == result.engine_starts == len(view.done)
+    again = View()
+    assert sweep(prepared(repeats=1, lives=3), again).report.findings == result.report.findings
+    assert again.done == []
+
+
+def test_a_sweep_that_was_killed_in_a_round_measures_no_life_twice(workshop: Path) -> None:
+    first, second = View(kill_after=6), View()
+    with pytest.raises(Killed):
+        sweep(prepared(repeats=1, lives=3), first)
+    result = sweep(prepared(repeats=1, lives=3), second)
+    done = [*first.done, *second.done]
+    assert in_rotated_rounds(fresh_lives(done))
+    assert [record.number for record in done] == list(range(len(done)))
+    assert result.report.findings.answers[0].lives == 3
+    assert write_report(workshop / "run").findings.answers == result.report.findings.answers
+
+
+def test_a_finalist_that_fails_twice_in_fresh_lives_is_out_and_the_next_best_is_taken(workshop: Path) -> None:
+    """Its single life worked: the crash is switched on afterwards, on paper in the same engine."""
+    view = View(kill_after=5)
+    with pytest.raises(Killed):
+        sweep(prepared(repeats=1, lives=3), view)
+    inputs = prepared(repeats=1, lives=3)
+    best = write_report(workshop / "run").findings.answers[0].best
+    fault = f"{{kind: crash_at_start, draft: good, k_min: {best.k}, k_max: {best.k}}}"
+    Path("sim.yaml").write_text(Path("sim.yaml").read_text().replace("faults: []", f"faults: [{fault}]"))
+    view = View()
+    findings = sweep(inputs, view).report.findings
+    assert [record.candidate.label for record in view.done if not record.ok] == [best.label] * 2
+    (answer,) = findings.answers
+    assert (answer.best != best, answer.lives) == (True, 3)
+    assert any(b.candidate == best and "2 of its fresh lives failed" in b.bar.text for b in findings.barred)
+    assert "2 of its fresh lives failed" in (workshop / "run/report.md").read_text()
+
+
+def test_a_limit_on_engine_starts_ends_the_finals_with_a_warning(workshop: Path) -> None:
+    view = View()
+    result = sweep(prepared(repeats=1, lives=3, more="limits: {max_engine_starts: 10}"), view)
+    assert len(view.done) == 10
+    assert len(fresh_lives(view.done)) == 5
+    (answer,) = result.report.findings.answers
+    assert answer.lives == 1
+    warnings = result.report.findings.warnings
+    assert any("of 3 fresh lives of the finalists were measured" in line for line in warnings)
+    assert any("not finished" in line for line in warnings)
+
+
+def test_two_workers_share_the_rounds(workshop: Path) -> None:
+    view = View()
+    result = run_sweep(prepared(repeats=1, lives=3), SweepOptions(Path("run"), pool="local", max_workers=2), view)
+    places: dict[int | None, set[str]] = {}
+    for record in view.done:
+        if record.role is Role.FINAL:
+            places.setdefault(record.round, set()).add(record.worker.device_key)
+    assert [len(devices) for devices in places.values()] == [1, 1, 1]
+    assert len(set.union(*places.values())) == 2
+    assert result.report.findings.answers[0].lives == 3
