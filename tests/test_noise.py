@@ -13,6 +13,7 @@ from tuner.noise import noise_arm, run_noise, unnamed_drafts
 from tuner.prepare import Prepared, SweepRequest, prepare
 from tuner.progress import Progress
 from tuner.records import Role, TrialRecord
+from tuner.store import read_run
 from tuner.sweep import SweepOptions, run_sweep
 
 SPACE = """
@@ -87,6 +88,7 @@ def test_noise_and_sweep_use_each_others_lives(workshop: Path) -> None:
     assert [record.role for record in later.done] == [Role.BASELINE_AGAIN]
     report = (workshop / "run/report.md").read_text()
     assert "## Noise" in report and "not finished" not in report
+    assert read_run(workshop / "run")[0].summary is not None
     assert "tuner sweep" in report  # the sweep's own manifest is kept
 
 

@@ -57,7 +57,7 @@ def run_noise(
     with RunStore.open(options.out, prepared.fingerprint, _manifest(prepared, options.out)) as store:
         tell_where(options, store, view)
         summary = store.summary
-        measured = measure(prepared, options, store, view, sources)
+        measured = measure(prepared, replace(options, max_workers=1), store, view, sources)
         keys = [arm.key for arm in arms]
         found = noise(store.trials(), prepared.space.load_points, prepared.space.protocol)
         result = NoiseResult(

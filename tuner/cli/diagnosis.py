@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tuner.analysis.apart import RULES, DraftApart
+from tuner.analysis.apart import RULES, DraftApart, Verification
 from tuner.explanation import Explanation, how
 from tuner.extras import Dragged
 from tuner.records import Figure, Findings, Json, LoadFigures, TrialFigures
@@ -90,29 +90,9 @@ def diagnosis(report: Report) -> dict[str, Json]:
     explained = report.explanation
     return {
         "findings": list(main_findings(report)),
-        "draft_and_target": [
-            {
-                "draft": row.draft,
-                "load_point": row.load_point.label,
-                "draft_tpot_s": _figure(row.draft_tpot),
-                "target_tpot_s": _figure(row.target_tpot),
-                "target_over_draft": _figure(row.ratio),
-                "rules": {f"{rule:g}x": kept for rule, kept in zip(RULES, row.rules, strict=True)},
-            }
-            for row in explained.apart.drafts
-        ],
+        "draft_and_target": [_draft(row) for row in explained.apart.drafts],
         "not_served_alone": {**explained.apart.failed, **explained.heads},
-        "verification": [
-            {
-                "draft": row.candidate.draft_name,
-                "num_speculative_tokens": row.candidate.k,
-                "load_point": row.load_point.label,
-                "step_s": _figure(row.step),
-                "over_plain_step": _figure(row.growth),
-                "draft_coverage": row.coverage.value,
-            }
-            for row in explained.apart.verification
-        ],
+        "verification": [_verification(row) for row in explained.apart.verification],
         "dragged_along": [_dragged(dragged) for dragged in explained.dragged],
         "second_baselines": [
             {
@@ -135,6 +115,28 @@ def diagnosis(report: Report) -> dict[str, Json]:
             }
             for trial, load in acceptances(report.findings)
         ],
+    }
+
+
+def _draft(row: DraftApart) -> Json:
+    return {
+        "draft": row.draft,
+        "load_point": row.load_point.label,
+        "draft_tpot_s": _figure(row.draft_tpot),
+        "target_tpot_s": _figure(row.target_tpot),
+        "target_over_draft": _figure(row.ratio),
+        "rules": {f"{rule:g}x": kept for rule, kept in zip(RULES, row.rules, strict=True)},
+    }
+
+
+def _verification(row: Verification) -> Json:
+    return {
+        "draft": row.candidate.draft_name,
+        "num_speculative_tokens": row.candidate.k,
+        "load_point": row.load_point.label,
+        "step_s": _figure(row.step),
+        "over_plain_step": _figure(row.growth),
+        "draft_coverage": row.coverage.value,
     }
 
 

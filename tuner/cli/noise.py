@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from functools import partial
 from typing import Any
 
 import click
@@ -21,11 +22,11 @@ Examples:
   tuner noise any-name --space tiny --engine sim --lives 2     (simulated engine)
 """
 )
-@space_options
+@partial(space_options, draft_help="With --k: measure this draft too, named as in SPACE or as a model.")
 @click.option(
     "--lives", type=click.IntRange(min=2), default=5, show_default=True, help="Engine lives of each arm, in all."
 )
-@click.option("--k", type=click.IntRange(min=1), help="With --draft: measure that draft at this K as well.")
+@click.option("--k", type=click.IntRange(min=1), help="With --draft: the K to measure that draft at.")
 @session_options
 @json_option
 def noise(

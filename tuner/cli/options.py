@@ -18,16 +18,14 @@ DISTRIBUTION_SAMPLES = 64
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def space_options(command: Command) -> Command:
+def space_options(command: Command, draft_help: str = "Also try this draft model; may be repeated.") -> Command:
     """Add what names a sweep: target, space, eval set, drafts, engine."""
     for option in reversed(
         (
             click.argument("target", required=False),
             click.option("--space", default="default", show_default=True, metavar="NAME|FILE", help="Search space."),
             click.option("--eval-set", metavar="NAME|FILE", help="Use this eval set at every load point."),
-            click.option(
-                "--draft", "drafts", multiple=True, metavar="MODEL", help="Also try this draft model; may be repeated."
-            ),
+            click.option("--draft", "drafts", multiple=True, metavar="MODEL", help=draft_help),
             click.option(
                 "--engine",
                 metavar="PATH|sim[:PROFILE]",
