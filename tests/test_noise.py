@@ -84,7 +84,8 @@ def test_noise_and_sweep_use_each_others_lives(workshop: Path) -> None:
     assert any("resuming: 4 trials" in message for message in swept.messages)
 
     later = View()
-    run_noise(inputs, None, 3, options, later)
+    guest = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+    run_noise(guest, None, 3, options, later)
     assert [record.role for record in later.done] == [Role.BASELINE_AGAIN]
     report = (workshop / "run/report.md").read_text()
     assert "## Noise" in report and "not finished" not in report
