@@ -35,7 +35,11 @@ def judgement(trials: Sequence[Trial], manifest: RunManifest) -> Judgement:
     known = evidence(trials, manifest)
     try:
         single = screening(
-            known.trials, manifest.load_points, manifest.default_gpu_memory_utilization, known.undeployable
+            known.trials,
+            manifest.load_points,
+            manifest.default_gpu_memory_utilization,
+            known.undeployable,
+            manifest.protocol.resolve,
         )
     except NothingMeasured:
         return Judgement((), 0, 0, ())

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tuner.analysis.eligibility import Contender, disqualifications
+from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives
 from tuner.analysis.findings import findings
 from tuner.analysis.metrics import trial_figures
 from tuner.analysis.warnings import run_warnings
@@ -22,7 +22,12 @@ Make = Callable[..., Trial]
     ("fault", "kind", "text"),
     [
         ({"loads": (C1,)}, BarKind.INCOMPLETE, f"not measured at {C8.label}"),
-        ({"problems": {1: ("foreign traffic",)}}, BarKind.INVALID_REPEAT, f"{C1.label}: foreign traffic"),
+        (
+            {"problems": dict.fromkeys(range(3), ("foreign traffic",))},
+            BarKind.INVALID_REPEAT,
+            f"{C1.label}: foreign traffic",
+        ),
+        ({"problems": {1: ("tokens lost",)}}, BarKind.INVALID_REPEAT, f"{C1.label}: tokens lost"),
         ({"failed": 2}, BarKind.MORE_FAILURES, "25.0% of its requests failed, 0.0% of the baseline's"),
         (
             {"preemptions": 1},
@@ -43,6 +48,30 @@ def test_a_clean_trial_has_no_bar_and_neither_has_a_baseline(make_trial: Make) -
     base = make_trial(loads=LOADS)
     assert disqualifications(make_trial(1, k=2, loads=LOADS), base, LOADS) == ()
     assert disqualifications(base, base, LOADS) == ()
+
+
+def test_foreign_requests_in_one_repeat_are_no_fault_of_the_candidate(make_trial: Make) -> None:
+    trial = make_trial(1, k=2, loads=LOADS, problems={1: ("foreign traffic: 3 requests",)})
+    assert disqualifications(trial, make_trial(loads=LOADS), LOADS) == ()
+
+
+def test_failures_over_many_lives_bar_only_where_they_are_no_chance(make_trial: Make) -> None:
+    """18 requests a life. One failure is chance, 9 of 63 against 0 of 54 is not (p = 0.003)."""
+    lucky = [(make_trial(1, k=2), make_trial()) for _ in range(2)]
+    assert failures_over_lives([(make_trial(1, k=2, failed=1), make_trial()), *lucky], LOADS) == []
+    (bar,) = failures_over_lives([(make_trial(1, k=2, failed=1), make_trial()) for _ in range(3)], LOADS)
+    assert bar == Bar(BarKind.MORE_FAILURES, "9 of 63 requests failed over 3 fresh lives, 0 of 54 of the baseline's")
+    same = [(make_trial(1, k=2, failed=1), make_trial(failed=1)) for _ in range(3)]
+    assert failures_over_lives(same, LOADS) == []
+
+
+def test_disturbed_repeats_are_a_warning(make_trial: Make) -> None:
+    base = make_trial()
+    load = base.record.loads[0]
+    marked = (replace(load.repeats[0], disturbances=("thermal slowdown",)), *load.repeats[1:])
+    disturbed = replace(base, record=replace(base.record, loads=(replace(load, repeats=marked),)))
+    (line,) = run_warnings([disturbed], {0: None}, {})
+    assert line.endswith("1 of 3 repeats were disturbed, 1 of them left out: thermal slowdown")
 
 
 def test_without_a_baseline_nothing_else_is_asked(make_trial: Make) -> None:

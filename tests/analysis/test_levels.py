@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.analysis.eligibility import Contender
-from tuner.analysis.levels import MAIN_SHARE, Levels, final_levels, per_sweep_confidence, screening_levels
+from tuner.analysis.levels import (
+    MAIN_SHARE,
+    Levels,
+    claim_of,
+    final_levels,
+    per_sweep_confidence,
+    screening_levels,
+)
 from tuner.records import Candidate, LoadPoint, Speculation, TrialFigures
 
 numbers = st.integers(1, 4)
@@ -25,10 +32,11 @@ def points(concurrencies: list[int]) -> tuple[LoadPoint, ...]:
 
 
 def spent(levels: Levels, finalists: list[Contender], loads: tuple[LoadPoint, ...]) -> float:
-    """Return the error that one look may make by claiming that some finalist pays up to some concurrency."""
+    """Return the error that one look may make by claiming that a finalist pays up to a concurrency, or at it alone."""
     steps = sorted({load.concurrency for load in loads})
-    claims = product(finalists, steps)
-    return sum(1 - levels.of(c, tuple(x for x in loads if x.concurrency <= step)) for c, step in claims)
+    ranges = {frozenset(s for s in steps if s <= step) for step in steps} | {frozenset([step]) for step in steps}
+    at = [tuple(load for load in loads if load.concurrency in chosen) for chosen in ranges]
+    return sum(1 - levels.of(c, chosen) for c, chosen in product(finalists, at))
 
 
 @given(numbers, st.lists(st.integers(1, 64), min_size=1, max_size=4, unique=True), numbers, numbers, st.data())
@@ -36,24 +44,27 @@ def test_all_claims_of_all_looks_at_all_temperatures_spend_five_percent(
     finalists: int, concurrencies: list[int], looks: int, answers: int, data: st.DataObject
 ) -> None:
     loads, contenders = points(concurrencies), [contender(k) for k in range(1, finalists + 1)]
-    main = (data.draw(st.sampled_from(contenders)).figures.candidate.key, data.draw(st.sampled_from(concurrencies)))
+    up_to = data.draw(st.sampled_from(concurrencies))
+    main = claim_of(data.draw(st.sampled_from(contenders)), tuple(x for x in loads if x.concurrency <= up_to))
     levels = final_levels(main, finalists, loads, looks, answers)
     assert looks * answers * spent(levels, contenders, loads) == pytest.approx(0.05)
     assert looks * answers * (1 - levels.slower) == pytest.approx(0.05)
 
 
 def test_levels_by_hand() -> None:
-    # Two finalists at two concurrencies, 3 looks, 1 answer: 0.05/3 a look, of it 0.8 for one claim, 0.2 for three.
+    # Two finalists at two concurrencies: up to 1, up to 8, at 8 alone. 3 looks, 1 answer: 0.05/3 a look, of it 0.8 for
+    # one claim, 0.2 for the other five.
     loads, (two, four) = points([1, 8]), (contender(2), contender(4))
-    levels = final_levels((two.figures.candidate.key, 8), 2, loads, looks=3, answers=1)
+    levels = final_levels(claim_of(two, loads), 2, loads, looks=3, answers=1)
     assert levels.of(two, loads) == pytest.approx(1 - 0.05 / 3 * 0.8)
-    assert levels.of(two, loads[:1]) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.2 / 3)
-    assert levels.slower == pytest.approx(1 - 0.05 / 3)
+    assert levels.of(two, loads[:1]) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.2 / 5)
+    assert levels.of(two, loads[1:]) == levels.of(four, loads)
+    assert levels.slower == levels.of_intervals == pytest.approx(1 - 0.05 / 3)
     assert MAIN_SHARE == 0.8
 
 
 def test_a_single_claim_has_all_of_the_error() -> None:
-    levels = final_levels((contender(2).figures.candidate.key, 1), 1, points([1]), looks=1, answers=1)
+    levels = final_levels(claim_of(contender(2), points([1])), 1, points([1]), looks=1, answers=1)
     assert levels.main == pytest.approx(0.95)
     assert levels.other == 1.0
 

@@ -73,7 +73,7 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
     Where there are fresh lives, the mean over their rounds.
     """
     if trial.lives > 1:
-        return over_rounds(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))))
+        return over_rounds(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))), trial.confidence)
 
     def logs(load: LoadPoint) -> dict[str, float]:
         figures = load_figures(trial, load)
@@ -89,7 +89,7 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
 def similar_prompts_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
     """Return what speedup_estimate does, for prompts like these. Within one life that is what it does already."""
     if trial.lives > 1:
-        return similar_prompts(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))))
+        return similar_prompts(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))), trial.confidence)
     return speedup_estimate(trial, loads)
 
 
@@ -126,7 +126,7 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
     """
 
     if first.lives > 1 and second.lives > 1:
-        return over_rounds(_rounds(loads, lambda load: _differences(first, second, load)))
+        return over_rounds(_rounds(loads, lambda load: _differences(first, second, load)), first.confidence)
 
     def differences(load: LoadPoint) -> dict[str, float]:
         a, b = load_figures(first, load), load_figures(second, load)

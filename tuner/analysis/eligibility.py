@@ -6,9 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.plausible import counter_bars
-from tuner.analysis.sanity import text_bars
+from tuner.analysis.sanity import fisher_more, text_bars
 from tuner.records import Bar, BarKind, Barred, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
+FAILURE_LEVEL = 0.05
+FOREIGN = "foreign traffic"
+"""How the problem of a repeat begins that saw requests of somebody else: no fault of the candidate."""
 GPU_MEMORY = "gpu_memory_utilization"
 
 
@@ -81,7 +84,13 @@ def _unmeasured(trial: Trial, load_points: Sequence[LoadPoint]) -> list[Bar]:
     found = measured_loads(trial, load_points)
     keys = {load.load_point.key for load in found}
     missing = [f"not measured at {load.label}" for load in load_points if load.key not in keys]
-    broken = [f"{load.load_point.label}: {problem}" for load in found for r in load.repeats for problem in r.problems]
+    broken = [
+        f"{load.load_point.label}: {problem}"
+        for load in found
+        for repeat in load.repeats
+        for problem in repeat.problems
+        if not (problem.startswith(FOREIGN) and any(not other.problems for other in load.repeats))
+    ]
     return [
         *(Bar(BarKind.INCOMPLETE, text) for text in missing),
         *(Bar(BarKind.INVALID_REPEAT, text) for text in broken),
@@ -104,6 +113,19 @@ def _capacity(trial: Trial, baseline: Trial, load_points: Sequence[LoadPoint]) -
     return bars
 
 
+def failures_over_lives(pairs: Sequence[tuple[Trial, Trial]], load_points: Sequence[LoadPoint]) -> list[Bar]:
+    """Return a bar where clearly more requests failed over all fresh lives than in their baselines' (Fisher, 5 %).
+
+    pairs: life and baseline of each round. Over many lives a rare failure meets either arm by chance.
+    """
+    failed, of = _failed([load for life, _ in pairs for load in measured_loads(life, load_points)])
+    tolerated, base_of = _failed([load for _, base in pairs for load in measured_loads(base, load_points)])
+    if failed * base_of <= tolerated * of or fisher_more(failed, of, tolerated, base_of) >= FAILURE_LEVEL:
+        return []
+    text = f"{failed} of {of} requests failed over {len(pairs)} fresh lives, {tolerated} of {base_of} of the baseline's"
+    return [Bar(BarKind.MORE_FAILURES, text)]
+
+
 def preemptions(trial: Trial, load_points: Sequence[LoadPoint]) -> int:
     """Return the preemptions at these load points over all repeats, 0 where the engine does not count them."""
     found = measured_loads(trial, load_points)
@@ -116,10 +138,15 @@ def measured_loads(trial: Trial, load_points: Sequence[LoadPoint]) -> list[LoadM
     return [load for load in trial.record.loads if load.load_point.key in keys]
 
 
-def _failure_rate(loads: Sequence[LoadMeasurement]) -> float:
+def _failed(loads: Sequence[LoadMeasurement]) -> tuple[int, int]:
+    """Return how many requests failed, of how many."""
     repeats = [repeat for load in loads for repeat in load.repeats]
-    requests = sum(repeat.requests for repeat in repeats)
-    return sum(repeat.failed for repeat in repeats) / requests if requests else 0.0
+    return sum(repeat.failed for repeat in repeats), sum(repeat.requests for repeat in repeats)
+
+
+def _failure_rate(loads: Sequence[LoadMeasurement]) -> float:
+    failed, requests = _failed(loads)
+    return failed / requests if requests else 0.0
 
 
 def fitting_memory(contenders: Sequence[Contender], default: float | None) -> tuple[Contender, ...]:

@@ -16,7 +16,7 @@ from tuner.analysis.metrics import (
 )
 from tuner.analysis.paired import equal_lengths, lives_note
 from tuner.analysis.rounds import Arm, logs, mean_over, mean_repeat_spread, similar_prompts
-from tuner.analysis.statistics import Column, Spread, exp, median, over_rounds, ratio_figure, undefined
+from tuner.analysis.statistics import CONFIDENCE, Column, Spread, exp, median, over_rounds, ratio_figure, undefined
 from tuner.records import Figure, LoadFigures, LoadPoint, RequestSample, Trial, TrialFigures
 
 PAIRED = "mean over rounds of engine lives of geometric means over prompts of paired ratios"
@@ -26,10 +26,16 @@ RATES = "geometric mean over rounds of engine lives of ratios of medians over re
 Pairs = Mapping[int, tuple[LoadView, LoadView]]
 
 
-def final_figures(arm: Arm, load_points: Sequence[LoadPoint], over: Mapping[int, Trial] | None = None) -> TrialFigures:
+def final_figures(
+    arm: Arm,
+    load_points: Sequence[LoadPoint],
+    over: Mapping[int, Trial] | None = None,
+    confidence: float = CONFIDENCE,
+) -> TrialFigures:
     """Return the figures of an arm with at least one life.  Speedups are over the baseline's life of the same round.
 
     over: lives of another baseline, instead of the arm's own.  A baseline has no speedups but over another one.
+    confidence: of the intervals.
     A round counts at a load point where both lives have a valid request there.
     """
     base_lives = arm.baseline if over is None else over
@@ -41,31 +47,38 @@ def final_figures(arm: Arm, load_points: Sequence[LoadPoint], over: Mapping[int,
         views = {n: (load_view(life, load.key), load_view(base, load.key)) for n, (life, base) in lives.items() if base}
         pairs = {n: (a, b) for n, (a, b) in views.items() if a and b and a.tpot_by_prompt and b.tpot_by_prompt}
         if pairs:
-            loads.append(_load_figures(load, pairs, paired=paired))
-    return TrialFigures(record.number, arm.candidate, record.worker.device_key, tuple(loads), lives=len(arm.lives))
+            loads.append(_load_figures(load, pairs, paired=paired, confidence=confidence))
+    return TrialFigures(
+        number=record.number,
+        candidate=arm.candidate,
+        device_key=record.worker.device_key,
+        loads=tuple(loads),
+        lives=len(arm.lives),
+        confidence=confidence,
+    )
 
 
-def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures:
+def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool, confidence: float) -> LoadFigures:
     views, baselines = [view for view, _ in pairs.values()], [view for _, view in pairs.values()]
     samples = [sample for view in views for sample in view.samples]
     repeats = [repeat for view in views for repeat in view.repeats]
     figures: dict[str, Figure] = {}
     for name in LATENCIES:
-        figures |= {name: _own(views, name), **latency_percentiles(name, samples)}
+        figures |= {name: _own(views, name, confidence), **latency_percentiles(name, samples)}
     figures |= counter_figures(repeats)
     figures |= count_figures([repeat for view in views for repeat in view.measurement.repeats])
     figures["throughput_tok_s"] = throughput_figure([rate for view in views for rate in view.throughputs])
     ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}
     own, base = mean_repeat_spread(views), mean_repeat_spread(baselines) if paired else Spread()
     if paired:
-        figures |= _comparisons(load, pairs, ratios)
+        figures |= _comparisons(load, pairs, ratios, confidence)
     tpots = [{p: math.log(seconds) for p, seconds in view.tpot_by_prompt.items()} for view in views]
     return LoadFigures(
         load_point=load,
         figures=figures,
         acceptance_by_position=acceptance_by_position(repeats),
         conditional_by_position=conditional_by_position(repeats),
-        categories=_categories(samples, list(ratios.values())),
+        categories=_categories(samples, list(ratios.values()), confidence),
         rounds={number: _exp(of_round) for number, of_round in ratios.items()},
         tpot_by_prompt=_exp(mean_over(tpots)),
         speedup_by_prompt=_exp(mean_over(list(ratios.values()))),
@@ -76,12 +89,16 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool) -> LoadFigures
     )
 
 
-def _categories(samples: Sequence[RequestSample], ratios: Sequence[Mapping[str, float]]) -> dict[str, Figure]:
+def _categories(
+    samples: Sequence[RequestSample], ratios: Sequence[Mapping[str, float]], confidence: float
+) -> dict[str, Figure]:
     """Return the speedup of each category of prompts, over the rounds."""
     category = {sample.prompt_id: sample.category for sample in samples}
     names = dict.fromkeys(category[prompt] for of_round in ratios for prompt in of_round)
     return {
-        name: _over([{p: value for p, value in of_round.items() if category[p] == name} for of_round in ratios])
+        name: _over(
+            [{p: value for p, value in of_round.items() if category[p] == name} for of_round in ratios], confidence
+        )
         for name in names
     }
 
@@ -90,44 +107,47 @@ def _exp(values: Mapping[str, float]) -> dict[str, float]:
     return {prompt: exp(value) for prompt, value in values.items()}
 
 
-def _own(views: Sequence[LoadView], name: str) -> Figure:
+def _own(views: Sequence[LoadView], name: str, confidence: float) -> Figure:
     """Return a latency in seconds, with the interval that its lives give."""
     lives = [{p: math.log(value) for p, value in view.by_prompt(LATENCIES[name]).items()} for view in views]
-    estimate = over_rounds([[Column(life)] for life in lives])
+    estimate = over_rounds([[Column(life)] for life in lives], confidence)
     return ratio_figure(estimate, OWN, unit="s", note=lives_note(len(views)) if estimate else "no request worked")
 
 
-def _comparisons(load: LoadPoint, pairs: Pairs, ratios: Mapping[int, Mapping[str, float]]) -> dict[str, Figure]:
-    similar = similar_prompts([[Column(of_round)] for of_round in ratios.values()])
+def _comparisons(
+    load: LoadPoint, pairs: Pairs, ratios: Mapping[int, Mapping[str, float]], confidence: float
+) -> dict[str, Figure]:
+    similar = similar_prompts([[Column(of_round)] for of_round in ratios.values()], confidence)
     return {
-        "speedup_tpot": _over(list(ratios.values())),
+        "speedup_tpot": _over(list(ratios.values()), confidence),
         "speedup_tpot_similar_prompts": ratio_figure(
             similar, PAIRED, note=f"{lives_note(len(pairs))}, prompts like these"
         ),
-        "speedup_e2e": _e2e(load, pairs),
-        "ttft_ratio": _over([logs(life, base, "ttft_s") for life, base in pairs.values()]),
-        "throughput_ratio": _throughput(pairs),
+        "speedup_e2e": _e2e(load, pairs, confidence),
+        "ttft_ratio": _over([logs(life, base, "ttft_s") for life, base in pairs.values()], confidence),
+        "throughput_ratio": _throughput(pairs, confidence),
     }
 
 
-def _over(rounds: Sequence[Mapping[str, float]]) -> Figure:
+def _over(rounds: Sequence[Mapping[str, float]], confidence: float) -> Figure:
     usable = [of_round for of_round in rounds if of_round]
     if not usable:
         return undefined("x", PAIRED, "no prompt worked in both arms")
-    return ratio_figure(over_rounds([[Column(of_round)] for of_round in usable]), PAIRED, note=lives_note(len(usable)))
+    estimate = over_rounds([[Column(of_round)] for of_round in usable], confidence)
+    return ratio_figure(estimate, PAIRED, note=lives_note(len(usable)))
 
 
-def _e2e(load: LoadPoint, pairs: Pairs) -> Figure:
+def _e2e(load: LoadPoint, pairs: Pairs, confidence: float) -> Figure:
     if not load.equal_lengths:
         return undefined("x", PAIRED, "sampled answers differ in length between the arms")
-    return _over([logs(base, equal_lengths(life, [base]), "e2e_s") for life, base in pairs.values()])
+    return _over([logs(base, equal_lengths(life, [base]), "e2e_s") for life, base in pairs.values()], confidence)
 
 
-def _throughput(pairs: Pairs) -> Figure:
+def _throughput(pairs: Pairs, confidence: float) -> Figure:
     """Return output tokens per second, candidate / baseline; each round is one observation."""
     both = [(_rate(life), _rate(base)) for life, base in pairs.values()]
     usable = [math.log(life / base) for life, base in both if life and base]
-    estimate = over_rounds([[Column({"all": value})] for value in usable])
+    estimate = over_rounds([[Column({"all": value})] for value in usable], confidence)
     if estimate is None:
         return undefined("x", RATES, "no throughput in one of the arms", "rounds")
     figure = ratio_figure(estimate, RATES, note=lives_note(len(usable)))

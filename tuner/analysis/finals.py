@@ -15,18 +15,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import speedup_estimate
-from tuner.analysis.eligibility import Contender, disqualifications, preemptions
+from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
-from tuner.analysis.levels import Levels, final_levels
+from tuner.analysis.levels import Levels, claim_of, final_levels
 from tuner.analysis.outputs import output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
 from tuner.analysis.selection import Screened, decide
-from tuner.records import Bar, Candidate, Protocol, Role, Trial, Verdict
+from tuner.analysis.statistics import CONFIDENCE
+from tuner.records import Bar, BarKind, Candidate, Protocol, Role, Trial, Verdict
 
-LOOKS = 3
+LOOKS = 2
 """How often the lives may be judged, where their number adapts."""
+UNLUCKY = 0.25
+"""Probability that a standard deviation of few lives is smaller, by chance, than what the plan for more assumes."""
 HOPELESS = 4
 """A sweep that needs so many times the allowed lives stops at once and says so."""
 MOST_FAILURES = 2
@@ -39,12 +42,15 @@ class Judgement:
 
     arms: what runs in each round, baselines first; () where nothing can be confirmed.  wanted: complete rounds that the
     question needs.  complete: how many there are.  choices: one per temperature, None before the first look.
+    rounds: those that the choices rest on.  confidence: of their intervals.
     """
 
     arms: tuple[Candidate, ...]
     wanted: int
     complete: int
     choices: tuple[Choice | None, ...]
+    rounds: tuple[int, ...] = ()
+    confidence: float = CONFIDENCE
 
     @property
     def settled(self) -> bool:
@@ -66,17 +72,20 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     complete = complete_rounds(fresh, wanted_arms)
     looks = LOOKS if protocol.max_lives > protocol.lives else 1
     choices: tuple[Choice | None, ...] = nothing
-    lives = protocol.lives
+    lives, judged = protocol.lives, 0
     for look in range(looks):
         if len(complete) < lives:
             break
+        judged = lives
         choices = tuple(_choice(s, (*first_lives, *fresh), complete[:lives], looks, len(screened)) for s in screened)
-        more = _more(choices, protocol, looks * len(screened)) if look + 1 < looks else lives
+        more = _more(choices, protocol) if look + 1 < looks else lives
         if more <= lives:
             break
         lives = more
     broken = _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES
-    return Judgement(wanted_arms, len(complete) if broken else lives, len(complete), choices)
+    wanted = len(complete) if broken else lives
+    of_intervals = 1 - (1 - CONFIDENCE) / looks
+    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), of_intervals)
 
 
 def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
@@ -126,33 +135,36 @@ def _choice(
     """
     if not screened.finalists:
         return None
-    found = {arm.candidate.key: _only(arm, rounds) for arm in arms(trials)}
+    found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
+    levels = _levels(screened, looks, answers)
     base, *contenders = (
-        _contender(found[c.figures.candidate.key], reference, screened, trials)
+        _contender(found[c.figures.candidate.key], reference, screened, trials, levels.of_intervals)
         for c in (screened.baseline, *screened.finalists)
     )
-    return decide(base, contenders, screened.loads, screened.barred, _levels(screened, looks, answers))
+    return decide(base, contenders, screened.loads, screened.barred, levels, screened.resolve)
 
 
-def _only(arm: Arm, rounds: Sequence[int]) -> Arm:
+def only_rounds(arm: Arm, rounds: Sequence[int]) -> Arm:
+    """Return the arm with its lives of these rounds alone."""
+
     def kept(lives: dict[int, Trial]) -> dict[int, Trial]:
         return {number: lives[number] for number in rounds if number in lives}
 
     return replace(arm, lives=kept(dict(arm.lives)), baseline=kept(dict(arm.baseline)))
 
 
-def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Trial]) -> Contender:
+def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Trial], confidence: float) -> Contender:
     loads = screened.loads
-    bars: list[Bar] = []
+    bars: list[Bar] = failures_over_lives(list(arm.pairs.values()), loads)
     for life, baseline in arm.pairs.values():
-        bars += disqualifications(life, baseline, loads)
+        bars += [b for b in disqualifications(life, baseline, loads) if b.kind is not BarKind.MORE_FAILURES]
         bars += output_bars(life, (*_same_engine(trials, baseline), baseline), loads)
-    own = final_figures(arm, loads)
+    own = final_figures(arm, loads, confidence=confidence)
     ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
     return Contender(
         figures=own,
-        ranked=ranked or final_figures(arm, loads, over=reference.lives),
+        ranked=ranked or final_figures(arm, loads, reference.lives, confidence),
         bars=tuple(dict.fromkeys(bars)),
         preempted=any(preemptions(life, loads) for life in arm.lives.values()),
     )
@@ -165,18 +177,27 @@ def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:
 
 
 def _levels(screened: Screened, looks: int, answers: int) -> Levels:
-    """Return the levels with the screened verdict as the main claim: that its best pays where it said so."""
-    first, choice = screened.finalists[0], screened.choice
+    """Return the levels with this as the main claim: the faster finalist pays where the single lives said so.
+
+    Not the one of smaller K that was tied with it: it is the likelier to be slower.
+    """
+    choice = screened.choice
     proposed = choice.loads if choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else screened.loads
-    claim = (first.figures.candidate.key, max(load.concurrency for load in proposed))
+
+    def speed(contender: Contender) -> float:
+        estimate = speedup_estimate(contender.ranked, proposed)
+        return estimate.mean if estimate else -math.inf
+
+    claim = claim_of(max(screened.finalists, key=speed), proposed)
     return final_levels(claim, len(screened.finalists), screened.loads, looks, answers)
 
 
-def _more(choices: Sequence[Choice | None], protocol: Protocol, shares: int) -> int:
-    """Return the number of lives that would settle what is open, within the limits; 0 if nothing is open, or hopeless.
+def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:
+    """Return the number of lives that would settle what is open, within the limits.
 
-    With few lives their standard deviation is as often under- as overestimated, but its median is below the truth:
-    the estimate is divided by the median of sqrt(chi^2 / df).
+    0 where nothing is open, where the lives so far would have shown what is worth knowing, and where it is hopeless.
+    The standard deviation of few lives is often too small by chance: it is divided by the value that s / sigma exceeds
+    with probability 1 - UNLUCKY.
     """
     wanted = 0
     for choice in choices:
@@ -185,16 +206,18 @@ def _more(choices: Sequence[Choice | None], protocol: Protocol, shares: int) -> 
         estimate = speedup_estimate(choice.runner_up.figures, choice.loads)
         if estimate is None or estimate.se is None or estimate.lives < 2:
             continue
-        sd = estimate.se * math.sqrt(estimate.lives) / _median_ratio(estimate.df)
+        sd = estimate.se * math.sqrt(estimate.lives)
         effect = max(abs(estimate.mean), math.log1p(protocol.resolve))
-        needed = lives_needed(sd, effect, 1 - 0.05 / shares)
-        if needed <= HOPELESS * protocol.max_lives:
-            wanted = max(wanted, min(protocol.max_lives, max(needed, estimate.lives + 1)))
+        if lives_needed(sd, effect, choice.confidence) <= estimate.lives:
+            continue
+        needed = lives_needed(sd / _low_ratio(estimate.df), effect, choice.confidence)
+        if lives_needed(sd, effect, choice.confidence) <= HOPELESS * protocol.max_lives:
+            wanted = max(wanted, min(protocol.max_lives, needed))
     return wanted
 
 
-def _median_ratio(df: float) -> float:
-    """Return the median of s / sigma for s with df degrees of freedom."""
+def _low_ratio(df: float) -> float:
+    """Return the UNLUCKY quantile of s / sigma for s with df degrees of freedom."""
     from scipy.special import chdtri
 
-    return math.sqrt(float(chdtri(df, 0.5)) / df)
+    return math.sqrt(float(chdtri(df, 1 - UNLUCKY)) / df)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from tuner.analysis.curve import k_curves
 from tuner.analysis.eligibility import barred
 from tuner.analysis.final_figures import final_figures
-from tuner.analysis.finals import Judgement, judge
+from tuner.analysis.finals import Judgement, judge, only_rounds
 from tuner.analysis.rounds import arms
 from tuner.analysis.screening import Place, failure_words, screening
 from tuner.analysis.selection import as_answer
@@ -31,7 +31,7 @@ def findings(
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
     protocol = protocol or Protocol()
-    single = screening(trials, load_points, default_gpu_memory_utilization, undeployable)
+    single = screening(trials, load_points, default_gpu_memory_utilization, undeployable, protocol.resolve)
     judgement = judge(single.screened, trials, protocol)
     failed = [trial for trial in trials if not trial.record.ok]
     lost = [(t.record.candidate, failure_words(t)) for t in failed if t.record.role is Role.CANDIDATE]
@@ -39,11 +39,11 @@ def findings(
     curves = k_curves(list(single.figures.values()), load_points, threshold, lost)
     return Findings(
         answers=tuple(
-            as_answer(s, [c for c in curves if c.load_point in s.loads], choice, protocol.resolve)
+            as_answer(s, [c for c in curves if c.load_point in s.loads], choice)
             for s, choice in zip(single.screened, judgement.choices, strict=True)
         ),
         trials=tuple(single.figures[number] for number in sorted(single.figures)),
-        finals=tuple(final_figures(arm, load_points) for arm in arms(trials)),
+        finals=_final_arms(trials, load_points, judgement),
         drift=_drift(single.baselines, single.figures),
         warnings=(
             *run_warnings(
@@ -83,6 +83,16 @@ def _final_warnings(judgement: Judgement, protocol: Protocol) -> list[str]:
     if judgement.complete < protocol.lives:
         return [f"{done}: the answer is of one engine life, and that of the best of many candidates is too high"]
     return [f"{done}: the answer is that of the first {protocol.lives} or more"]
+
+
+def _final_arms(
+    trials: Sequence[Trial], load_points: Sequence[LoadPoint], judgement: Judgement
+) -> tuple[TrialFigures, ...]:
+    """Return the figures of the fresh lives that the answer rests on; of all there are, where it rests on none yet."""
+    found = arms(trials)
+    if judgement.rounds:
+        found = tuple(kept for arm in found if (kept := only_rounds(arm, judgement.rounds)).lives)
+    return tuple(final_figures(arm, load_points, confidence=judgement.confidence) for arm in found)
 
 
 def _drift(baselines: Mapping[Place, Sequence[Trial]], figures: Mapping[int, TrialFigures]) -> dict[str, Figure]:

@@ -9,6 +9,8 @@ from tuner.analysis.statistics import CONFIDENCE
 from tuner.records import LoadPoint
 
 Loads = tuple[LoadPoint, ...]
+Claim = tuple[str, frozenset[int]]
+"""Key of a candidate and the concurrencies at which it is said to pay."""
 
 MAIN_SHARE = 0.8
 """Share of the error that the claim made before the fresh lives may use; all else that they show has the rest."""
@@ -19,18 +21,23 @@ class Levels:
     """Confidence of the claim that a contender pays: `main` for `main_claim`, `other` for any other one.
 
     slower: of the claim that a contender is slower than no speculation.
-    main_claim: key of a candidate and the largest concurrency that the claim includes.
+    main_claim: see claim_of.  of_intervals: confidence of the intervals that are shown.
     """
 
     other: float
     slower: float = CONFIDENCE
     main: float = 1.0
-    main_claim: tuple[str, int] | None = None
+    main_claim: Claim | None = None
+    of_intervals: float = CONFIDENCE
 
     def of(self, contender: Contender, loads: Loads) -> float:
         """Return the confidence that the claim "it pays at these load points" needs."""
-        claim = (contender.figures.candidate.key, max(load.concurrency for load in loads))
-        return self.main if claim == self.main_claim else self.other
+        return self.main if claim_of(contender, loads) == self.main_claim else self.other
+
+
+def claim_of(contender: Contender, loads: Loads) -> Claim:
+    """Return what identifies the claim that a contender pays at these load points."""
+    return contender.figures.candidate.key, frozenset(load.concurrency for load in loads)
 
 
 def per_sweep_confidence(comparisons: int) -> float:
@@ -43,19 +50,21 @@ def screening_levels(contenders: int) -> Levels:
     return Levels(other=per_sweep_confidence(contenders))
 
 
-def final_levels(main_claim: tuple[str, int], finalists: int, loads: Loads, looks: int, answers: int) -> Levels:
+def final_levels(main_claim: Claim, finalists: int, loads: Loads, looks: int, answers: int) -> Levels:
     """Return the levels of fresh lives, measured after the claim was made.
 
     The error of 5 % is shared by `looks` (how often the lives so far may be judged) and `answers` (temperatures)
     equally. Of each look's share the main claim gets MAIN_SHARE, all other claims that the lives could support (each
-    finalist, up to each concurrency) the rest together.
+    finalist, up to each concurrency or at it alone) the rest together. Intervals are those of one look, so that they
+    cover whichever look was the last (a repeated confidence interval: Jennison and Turnbull, 1984).
     """
     share = (1 - CONFIDENCE) / (looks * answers)
-    others = finalists * len({load.concurrency for load in loads}) - 1
+    others = finalists * (2 * len({load.concurrency for load in loads}) - 1) - 1
     main = share * (MAIN_SHARE if others else 1.0)
     return Levels(
         other=1 - (share - main) / others if others else 1.0,
         slower=1 - share,
         main=1 - main,
         main_claim=main_claim,
+        of_intervals=1 - (1 - CONFIDENCE) / looks,
     )

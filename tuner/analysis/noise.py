@@ -204,7 +204,7 @@ def _row(own: _Lives, partner: _Lives | None, load_points: Sequence[LoadPoint], 
     loads = tuple(point for point in load_points if point.sampling.temperature == own.temperature)
     temperatures = len({point.sampling.temperature for point in load_points})
     looks = LOOKS if protocol.max_lives > protocol.lives else 1
-    confidence = final_levels(("", max(p.concurrency for p in loads)), 2, loads, looks, temperatures).main
+    confidence = final_levels(("", frozenset(p.concurrency for p in loads)), 2, loads, looks, temperatures).main
     sd = math.hypot(_likely_sd(own), _likely_sd(partner or own))
     single = own.load_point is not None
     return LoadNoise(

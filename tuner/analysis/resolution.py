@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from tuner.analysis.comparison import load_figures, speedup_estimate
 from tuner.analysis.power import lives_needed, noncentrality, smallest_effect
 from tuner.analysis.statistics import CONFIDENCE, Estimate, Spread, combined
-from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
+from tuner.records import Limit, LoadPoint, Protocol, Resolution, TrialFigures
 
+RESOLVE = Protocol.resolve
 MOST = 10_000
 """Largest number of repeats or prompts worth naming."""
 

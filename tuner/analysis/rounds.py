@@ -11,7 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.life import LATENCIES, LoadView
-from tuner.analysis.statistics import Column, Estimate, Spread, combined, exp, log_ratios, mean_estimate, over_rounds
+from tuner.analysis.statistics import (
+    CONFIDENCE,
+    Column,
+    Estimate,
+    Spread,
+    combined,
+    exp,
+    log_ratios,
+    mean_estimate,
+    over_rounds,
+)
 from tuner.records import Candidate, LoadFigures, Role, Trial
 
 
@@ -82,14 +92,14 @@ def mean_over(lives: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {prompt: math.fsum(life[prompt] for life in lives) / len(lives) for prompt in common}
 
 
-def similar_prompts(rounds: Sequence[Sequence[Column]]) -> Estimate | None:
+def similar_prompts(rounds: Sequence[Sequence[Column]], confidence: float = CONFIDENCE) -> Estimate | None:
     """Return what `over_rounds` does, for prompts like these instead of these very prompts.
 
     The prompts are a second random factor, crossed with the rounds: the variance over prompts of their means over the
     rounds, divided by their number, is added to that of the rounds (Welch-Satterthwaite for the degrees of freedom).
     The means over the rounds still hold some of the rounds' noise, which errs on the wide side.
     """
-    these = over_rounds(rounds)
+    these = over_rounds(rounds, confidence)
     if these is None or these.se is None:
         return these
     columns = [

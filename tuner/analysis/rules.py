@@ -10,6 +10,7 @@ from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
 from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import Levels, Loads
+from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.statistics import CONFIDENCE, exp
 from tuner.analysis.wording import describe, in_short, what_limits
 from tuner.records import LoadPoint, Verdict
@@ -45,12 +46,14 @@ class Rules:
     """The decision rules, tried in the order of `decide`.
 
     levels: confidence of each claim.  barred: contenders that may not win, and may be faster all the same.
+    resolve: the smallest effect worth knowing, as a fraction.
     """
 
     baseline: Contender
     able: tuple[Contender, ...]
     levels: Levels
     barred: tuple[Contender, ...] = ()
+    resolve: float = RESOLVE
 
     def decide(self, loads: Loads) -> Choice:
         """Return the verdict over these load points."""
@@ -121,7 +124,8 @@ class Rules:
         else:
             top = max((c for c in self.able if not self._slower(c, loads)), key=lambda c: _promise(c, loads))
             level = self.levels.of(top, loads)
-            why = f"{describe(top.figures, loads)}: {what_limits(top.figures, loads, level, len(self.able))}."
+            limits = what_limits(top.figures, loads, level, len(self.able), self.resolve)
+            why = f"{describe(top.figures, loads)}: {limits}."
         return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
 
     def _all_slower(self, loads: Loads) -> Choice:

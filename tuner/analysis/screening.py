@@ -10,6 +10,7 @@ from tuner.analysis.eligibility import Contender, disqualifications, preemptions
 from tuner.analysis.finals import failed_often
 from tuner.analysis.metrics import trial_figures
 from tuner.analysis.outputs import output_bars, with_sameness
+from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.selection import Screened, screen
 from tuner.errors import NothingMeasured
 from tuner.records import Bar, BarKind, LoadPoint, Role, Trial, TrialFigures
@@ -41,11 +42,13 @@ def screening(
     load_points: Sequence[LoadPoint],
     default_gpu_memory_utilization: float | None = None,
     undeployable: Mapping[str, str] | None = None,
+    resolve: float = RESOLVE,
 ) -> Screening:
     """Return what the single lives say, one verdict for every temperature among `load_points`.
 
     default_gpu_memory_utilization: the engine's own, for ties.
     undeployable: key of a candidate -> why it may be measured and never recommended.
+    resolve: the smallest effect worth knowing, as a fraction.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
     screened_roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
@@ -62,7 +65,7 @@ def screening(
         competing = [
             _barred(_contender(trial, figures, baselines, loads), barred) for trial in _competing(worked, baselines)
         ]
-        screened.append(screen(temperature, loads, competing, default_gpu_memory_utilization))
+        screened.append(screen(temperature, loads, competing, default_gpu_memory_utilization, resolve))
     return Screening(worked, baselines, figures, tuple(screened))
 
 

@@ -20,7 +20,7 @@ from tuner.analysis.comparison import (
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.levels import Levels, Loads, per_sweep_confidence, screening_levels
 from tuner.analysis.paired import lives_note
-from tuner.analysis.resolution import resolution
+from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.rules import Choice, Rules
 from tuner.analysis.statistics import ratio_figure
 from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, TrialFigures, Verdict
@@ -34,6 +34,7 @@ class Screened:
     """What one life of each candidate says at one temperature.
 
     contenders: baselines and candidates, the reference baseline first.  baseline: the best of the former.
+    resolve: the smallest effect worth knowing, as a fraction.
     """
 
     temperature: float
@@ -41,6 +42,7 @@ class Screened:
     contenders: tuple[Contender, ...]
     baseline: Contender
     choice: Choice
+    resolve: float = RESOLVE
 
     @property
     def finalists(self) -> tuple[Contender, ...]:
@@ -55,7 +57,11 @@ class Screened:
 
 
 def screen(
-    temperature: float, loads: Loads, contenders: Sequence[Contender], default_gpu_memory: float | None = None
+    temperature: float,
+    loads: Loads,
+    contenders: Sequence[Contender],
+    default_gpu_memory: float | None = None,
+    resolve: float = RESOLVE,
 ) -> Screened:
     """Return the verdict that one life of each contender gives.
 
@@ -64,14 +70,14 @@ def screen(
     fitting = fitting_memory(contenders, default_gpu_memory)
     baseline = best_baseline([c for c in fitting if not c.k], loads)
     barred = [c for c in contenders if c.k and c.reasons]
-    choice = decide(baseline, [c for c in fitting if c.k], loads, barred)
-    return Screened(temperature, loads, tuple(contenders), baseline, choice)
+    choice = decide(baseline, [c for c in fitting if c.k], loads, barred, resolve=resolve)
+    return Screened(temperature, loads, tuple(contenders), baseline, choice, resolve)
 
 
-def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None, resolve: float) -> Answer:
+def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None) -> Answer:
     """Return the verdict as an Answer: that of the fresh lives where there is one, else that of the single lives.
 
-    curves: of this temperature.  resolve: the smallest effect worth knowing, as a fraction.
+    curves: of this temperature.
     """
     choice, loads, temperature = final or screened.choice, screened.loads, screened.temperature
     best = choice.best.figures
@@ -90,7 +96,7 @@ def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None
         lives=subject.figures.lives if subject else 1,
         similar_prompts=_similar(best, choice.loads) if best.candidate.k else None,
         screened=_before(screened, best, choice) if final else None,
-        resolution=resolution(subject.figures, choice.loads, resolve, choice.confidence) if subject else None,
+        resolution=resolution(subject.figures, choice.loads, screened.resolve, choice.confidence) if subject else None,
     )
 
 
@@ -150,6 +156,7 @@ def decide(
     loads: Loads,
     barred: Sequence[Contender] = (),
     levels: Levels | None = None,
+    resolve: float = RESOLVE,
 ) -> Choice:
     """Return the verdict over these load points.
 
@@ -159,7 +166,7 @@ def decide(
     able = [c for c in speculative if not c.reasons and speedup_estimate(c.figures, loads) is not None]
     if not able:
         return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative))
-    return Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred)).decide(loads)
+    return Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred), resolve).decide(loads)
 
 
 def _nobody(speculative: Sequence[Contender]) -> str:

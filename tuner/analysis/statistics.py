@@ -46,6 +46,7 @@ class Estimate:
 
     se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct prompts.
     lives: engine lives that the standard error is estimated over; 1 where it knows of one life only.
+    confidence: of its interval where no other is asked for: more than CONFIDENCE where there may be several looks.
     allowance: half-width for what the observations cannot show (drift between engine lives), added as it
     is: two lives are too few to estimate a variance from, so the difference seen between them stands for it.
     """
@@ -56,20 +57,21 @@ class Estimate:
     n: int
     allowance: float = 0.0
     lives: int = 1
+    confidence: float = CONFIDENCE
 
-    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float] | None:
+    def interval(self, confidence: float | None = None) -> tuple[float, float] | None:
         """Return the two-sided Student-t interval widened by the allowance; None where there is no standard error."""
         if self.se is None:
             return None
-        half = student_t(confidence, self.df) * self.se + self.allowance
+        half = student_t(confidence or self.confidence, self.df) * self.se + self.allowance
         return self.mean - half, self.mean + half
 
-    def above(self, limit: float, confidence: float = CONFIDENCE) -> bool:
+    def above(self, limit: float, confidence: float | None = None) -> bool:
         """Whether the whole interval lies above `limit`; False where there is none."""
         interval = self.interval(confidence)
         return interval is not None and interval[0] > limit
 
-    def below(self, limit: float, confidence: float = CONFIDENCE) -> bool:
+    def below(self, limit: float, confidence: float | None = None) -> bool:
         """Whether the whole interval lies below `limit`; False where there is none."""
         interval = self.interval(confidence)
         return interval is not None and interval[1] < limit
@@ -137,11 +139,12 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
     return Estimate(mean, math.sqrt(error.variance), error.df, n_all)
 
 
-def over_rounds(rounds: Sequence[Sequence[Column]]) -> Estimate | None:
+def over_rounds(rounds: Sequence[Sequence[Column]], confidence: float = CONFIDENCE) -> Estimate | None:
     """Return the mean over rounds of engine lives, each round's value being the weighted mean of its columns' means.
 
     The standard error is s/sqrt(L) over the L rounds' values with L - 1 degrees of freedom. It contains what differs
     from life to life and from repeat to repeat, for these very prompts: they are the same in each round.
+    confidence: of the interval.
     None where there is no round or a column is empty.
     """
     if not rounds or any(not columns or any(not column.values for column in columns) for columns in rounds):
@@ -149,7 +152,14 @@ def over_rounds(rounds: Sequence[Sequence[Column]]) -> Estimate | None:
     values = [_round_value(columns) for columns in rounds]
     prompts = {(column.group, prompt) for columns in rounds for column in columns for prompt in column.values}
     mean, spread = math.fsum(values) / len(values), spread_of_mean(values)
-    return Estimate(mean, math.sqrt(spread.variance) if spread.df else None, spread.df, len(prompts), lives=len(values))
+    return Estimate(
+        mean,
+        math.sqrt(spread.variance) if spread.df else None,
+        spread.df,
+        len(prompts),
+        lives=len(values),
+        confidence=confidence,
+    )
 
 
 def _round_value(columns: Sequence[Column]) -> float:

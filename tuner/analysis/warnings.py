@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from tuner.analysis.eligibility import Contender
+from tuner.analysis.life import counting_repeats
 from tuner.analysis.plausible import counter_doubts
 from tuner.records import Trial
 
@@ -49,6 +50,12 @@ def _measurement_warnings(trial: Trial) -> list[str]:
     for load in record.loads:
         where = f"{record.candidate.label} (trial {record.number}) at {load.load_point.label}"
         lines += [f"{where}: repeat {r.index} left out: {'; '.join(r.problems)}" for r in load.repeats if r.problems]
+        disturbed = [r for r in load.repeats if r.disturbances]
+        if disturbed:
+            kept = counting_repeats(load.repeats)
+            left_out = sum(r not in kept for r in disturbed)
+            what = f"{len(disturbed)} of {len(load.repeats)} repeats were disturbed, {left_out} of them left out"
+            lines.append(f"{where}: {what}: {disturbed[0].disturbances[0]}")
         failed, requests = sum(r.failed for r in load.repeats), sum(r.requests for r in load.repeats)
         if failed:
             lines.append(f"{where}: {failed} of {requests} requests failed")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from tuner.analysis.comparison import log_drift, speedup_estimate
 from tuner.analysis.paired import lives_note
-from tuner.analysis.resolution import resolution
+from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.statistics import CONFIDENCE, Estimate, exp
 from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
 
@@ -33,7 +33,7 @@ def _spread(estimate: Estimate) -> str:
 
 
 def what_limits(
-    trial: TrialFigures, loads: Sequence[LoadPoint], confidence: float, candidates: int, resolve: float = 0.03
+    trial: TrialFigures, loads: Sequence[LoadPoint], confidence: float, candidates: int, resolve: float = RESOLVE
 ) -> str:
     """Return why this speedup cannot be told from 1, the smallest effect that could be, and what would settle it.
 

@@ -62,6 +62,8 @@ class TrialFigures:
     """A trial's figures at every load point, in the space's order.
 
     lives: engine lives that they rest on; with more than one they are figures of all of those together.
+    confidence: of their intervals over lives. Above 0.95 where the lives may be judged more than once, so that the
+    interval in the end covers in 95 % of sweeps whenever measuring stopped (a repeated confidence interval).
     """
 
     number: int
@@ -69,6 +71,7 @@ class TrialFigures:
     device_key: str
     loads: tuple[LoadFigures, ...]
     lives: int = 1
+    confidence: float = 0.95
 
 
 @dataclass(frozen=True)

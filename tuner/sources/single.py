@@ -71,4 +71,4 @@ class SingleLives:
         """Engine starts that candidates must leave: for closing baselines and, within half the limit, for finalists."""
         closing = max(self._scheduler.closing, 1) if self._protocol.baseline_again else 0
         lives = self._protocol.lives
-        return closing + (self._budget.within_half(2 * lives) if lives > 1 else 0)
+        return closing + (self._budget.within_half(3 * lives) if lives > 1 else 0)
