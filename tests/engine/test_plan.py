@@ -66,3 +66,11 @@ def test_what_the_engine_cannot_run_is_listed_and_not_started() -> None:
     assert all("draft_model" in reason for _, reason in found.unavailable)
     assert len(found.unavailable) == 4
     assert {start.candidate.draft_name for start in found.starts} == {"none", "ngram"}
+
+
+def test_a_long_sweep_measures_its_baseline_in_between_and_finalists_after() -> None:
+    found = plan(replace(SPACE, choices={}, protocol=Protocol(baseline_every=2, lives=3, max_lives=5)), CPU, "t")
+    again, tried = (Role.BASELINE_AGAIN, 0), [(Role.CANDIDATE, k) for k in (1, 3, 3)]
+    assert roles(found) == [(Role.BASELINE, 0), *tried[:2], again, tried[2], again]
+    assert found.final_rounds == (3, 5)
+    assert plan(SPACE, CPU, "t").final_rounds is None

@@ -33,6 +33,7 @@ def plan(
 
     request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
     prepared = prepare(request)
+    protocol = prepared.space.protocol
     planned = plan_of(prepared.space, prepared.engine, prepared.target, workers)
     starts = [
         {"role": start.role.value, "candidate": start.candidate.label, "command": list(start.command)}
@@ -44,6 +45,7 @@ def plan(
             "space": planned.space,
             "engine": {"version": prepared.engine.version, "build": prepared.engine.build},
             "engine_starts": planned.engine_starts,
+            "final_rounds": list(planned.final_rounds) if planned.final_rounds else None,
             "env": dict(planned.env),
             "load_points": [point.label for point in planned.load_points],
             "starts": starts,
@@ -54,9 +56,14 @@ def plan(
     click.echo(f"{planned.target}, space {planned.space}, vLLM {prepared.engine.version} ({prepared.engine.build})")
     click.echo(f"{planned.engine_starts} engine starts on {workers} worker(s); at each:")
     for point in planned.load_points:
-        click.echo(f"  {point.label}, {prepared.space.protocol.repeats} repeats")
-    if samples := prepared.space.protocol.distribution_samples:
+        click.echo(f"  {point.label}, {_between(protocol.repeats, protocol.max_repeats)} repeats")
+    if samples := protocol.distribution_samples:
         click.echo(f"  {samples} short answers to each of up to {MAX_PROMPTS} prompts at each temperature above 0")
+    if planned.final_rounds:
+        click.echo(
+            f"then {_between(*planned.final_rounds)} rounds of fresh lives: the winner, its closest rival and their "
+            f"baselines, 2 or more engine starts each"
+        )
     for name, lengths in prepared.lengths.items():
         click.echo(f"eval set {name}: {lengths.prompts} prompts of {lengths.shortest}-{lengths.longest} {lengths.unit}")
     for name, value in planned.env.items():
@@ -67,3 +74,7 @@ def plan(
         click.echo(f"\nnot tried: {candidate.label}: {reason}")
     if planned.limited:
         click.echo("\nThe limits of the space end the sweep before all of these have run.")
+
+
+def _between(least: int, most: int) -> str:
+    return f"{least}" if most <= least else f"{least} to {most}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.engine.argv import engine_command
 from tuner.engine.resolve import Engine
-from tuner.records import Candidate, LoadPoint, Role
+from tuner.records import Candidate, LoadPoint, Protocol, Role
 from tuner.space.candidates import candidates, unavailable_reason
 from tuner.space.search_space import SearchSpace
 
@@ -31,7 +32,8 @@ class Plan:
 
     starts: for one worker.  engine_starts: expected with all workers, each of which has its own baselines, and within
     the space's limits.  limited: True if the limits cut the plan short.  unavailable: candidates that this engine
-    cannot run, with the reason.  env: variables set for each engine beside the tuner's own.
+    cannot run, with the reason.  env: variables set for each engine beside the tuner's own.  final_rounds: least and
+    most rounds of fresh lives that come on top, each of two starts or more; None for none.
     """
 
     space: str
@@ -42,6 +44,7 @@ class Plan:
     unavailable: tuple[tuple[Candidate, str], ...]
     load_points: tuple[LoadPoint, ...]
     env: Mapping[str, str]
+    final_rounds: tuple[int, int] | None = None
 
 
 def plan(space: SearchSpace, engine: Engine, target: str, workers: int = 1) -> Plan:
@@ -57,7 +60,7 @@ def plan(space: SearchSpace, engine: Engine, target: str, workers: int = 1) -> P
     again = baselines if space.protocol.baseline_again else []
     ordered = [
         *((Role.BASELINE, candidate) for candidate in baselines),
-        *((Role.CANDIDATE, candidate) for candidate in possible if candidate.speculation),
+        *_with_baselines_between([c for c in possible if c.speculation], space.protocol),
         *((Role.BASELINE_AGAIN, candidate) for candidate in again),
     ]
     starts = tuple(
@@ -75,4 +78,16 @@ def plan(space: SearchSpace, engine: Engine, target: str, workers: int = 1) -> P
         unavailable=tuple((candidate, reason) for candidate, reason in reasons if reason is not None),
         load_points=space.load_points,
         env=space.env,
+        final_rounds=(space.protocol.lives, space.protocol.max_lives) if space.protocol.lives > 1 else None,
     )
+
+
+def _with_baselines_between(speculative: Sequence[Candidate], protocol: Protocol) -> Iterator[tuple[Role, Candidate]]:
+    """Yield the candidates, each group's baseline again before those that come after `baseline_every` of the group."""
+    since: Counter[str] = Counter()
+    for candidate in speculative:
+        if protocol.baseline_again and since[candidate.args_key] == protocol.baseline_every:
+            since[candidate.args_key] = 0
+            yield Role.BASELINE_AGAIN, candidate.baseline
+        since[candidate.args_key] += 1
+        yield Role.CANDIDATE, candidate
