@@ -16,6 +16,7 @@ from tuner.analysis.levels import (
     final_levels,
     per_sweep_confidence,
     screening_levels,
+    spending,
 )
 from tuner.records import Candidate, LoadPoint, Speculation, TrialFigures
 
@@ -39,23 +40,24 @@ def spent(levels: Levels, finalists: list[Contender], loads: tuple[LoadPoint, ..
     return sum(1 - levels.of(c, chosen) for c, chosen in product(finalists, at))
 
 
-@given(numbers, st.lists(st.integers(1, 64), min_size=1, max_size=4, unique=True), numbers, numbers, st.data())
+@given(numbers, st.lists(st.integers(1, 64), min_size=1, max_size=4, unique=True), numbers, st.booleans(), st.data())
 def test_all_claims_of_all_looks_at_all_temperatures_spend_five_percent(
-    finalists: int, concurrencies: list[int], looks: int, answers: int, data: st.DataObject
+    finalists: int, concurrencies: list[int], answers: int, adaptive: bool, data: st.DataObject
 ) -> None:
     loads, contenders = points(concurrencies), [contender(k) for k in range(1, finalists + 1)]
     up_to = data.draw(st.sampled_from(concurrencies))
     main = claim_of(data.draw(st.sampled_from(contenders)), tuple(x for x in loads if x.concurrency <= up_to))
-    levels = final_levels(main, finalists, loads, looks, answers)
-    assert looks * answers * spent(levels, contenders, loads) == pytest.approx(0.05)
-    assert looks * answers * (1 - levels.slower) == pytest.approx(0.05)
+    looks = [final_levels(main, finalists, loads, part, answers) for part in spending(3, 12 if adaptive else 3)]
+    assert answers * sum(spent(levels, contenders, loads) for levels in looks) == pytest.approx(0.05)
+    assert answers * sum(1 - levels.slower for levels in looks) == pytest.approx(0.05)
+    assert sum(1 - levels.of_intervals for levels in looks) == pytest.approx(0.05)
 
 
 def test_levels_by_hand() -> None:
-    # Two finalists at two concurrencies: up to 1, up to 8, at 8 alone. 3 looks, 1 answer: 0.05/3 a look, of it 0.8 for
-    # one claim, 0.2 for the other five.
+    # Two finalists at two concurrencies: up to 1, up to 8, at 8 alone. A look with a third of the error, 1 answer:
+    # 0.05/3, of it 0.8 for one claim, 0.2 for the other five.
     loads, (two, four) = points([1, 8]), (contender(2), contender(4))
-    levels = final_levels(claim_of(two, loads), 2, loads, looks=3, answers=1)
+    levels = final_levels(claim_of(two, loads), 2, loads, 1 / 3, answers=1)
     assert levels.of(two, loads) == pytest.approx(1 - 0.05 / 3 * 0.8)
     assert levels.of(two, loads[:1]) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.2 / 5)
     assert levels.of(two, loads[1:]) == levels.of(four, loads)
@@ -64,7 +66,7 @@ def test_levels_by_hand() -> None:
 
 
 def test_a_single_claim_has_all_of_the_error() -> None:
-    levels = final_levels(claim_of(contender(2), points([1])), 1, points([1]), looks=1, answers=1)
+    levels = final_levels(claim_of(contender(2), points([1])), 1, points([1]), 1.0, answers=1)
     assert levels.main == pytest.approx(0.95)
     assert levels.other == 1.0
 

@@ -4,8 +4,8 @@ The winner of a sweep was picked for a high figure, so its figure is too high; a
 the next by more than the effect. So the winner, its closest rival and their baselines are measured again in fresh
 lives, and the answer comes from those alone.
 
-How often the lives so far are judged is limited (LOOKS), and each look spends its share of the error (tuner.analysis
-.levels): adding lives until something looks significant would find an effect where there is none.
+The lives are judged at most twice, and each look spends its part of the error (tuner.analysis.levels): adding lives
+until something looks significant would find an effect where there is none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tuner.analysis.comparison import speedup_estimate
 from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
-from tuner.analysis.levels import Levels, claim_of, final_levels
+from tuner.analysis.levels import Levels, claim_of, final_levels, look_confidence, spending
 from tuner.analysis.outputs import output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
@@ -26,8 +26,6 @@ from tuner.analysis.selection import Screened, decide
 from tuner.analysis.statistics import CONFIDENCE
 from tuner.records import Bar, BarKind, Candidate, Protocol, Role, Trial, Verdict
 
-LOOKS = 2
-"""How often the lives may be judged, where their number adapts."""
 UNLUCKY = 0.25
 """Probability that a standard deviation of few lives is smaller, by chance, than what the plan for more assumes."""
 HOPELESS = 4
@@ -70,22 +68,21 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
     first_lives = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
     complete = complete_rounds(fresh, wanted_arms)
-    looks = LOOKS if protocol.max_lives > protocol.lives else 1
+    parts = spending(protocol.lives, protocol.max_lives)
     choices: tuple[Choice | None, ...] = nothing
-    lives, judged = protocol.lives, 0
-    for look in range(looks):
+    lives, judged, confidence = protocol.lives, 0, CONFIDENCE
+    for look, part in enumerate(parts):
         if len(complete) < lives:
             break
-        judged = lives
-        choices = tuple(_choice(s, (*first_lives, *fresh), complete[:lives], looks, len(screened)) for s in screened)
-        more = _more(choices, protocol) if look + 1 < looks else lives
+        judged, confidence = lives, look_confidence(part)
+        choices = tuple(_choice(s, (*first_lives, *fresh), complete[:lives], part, len(screened)) for s in screened)
+        more = _more(choices, protocol) if look + 1 < len(parts) else lives
         if more <= lives:
             break
         lives = more
     broken = _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES
     wanted = len(complete) if broken else lives
-    of_intervals = 1 - (1 - CONFIDENCE) / looks
-    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), of_intervals)
+    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), confidence)
 
 
 def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
@@ -127,17 +124,18 @@ def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
 
 
 def _choice(
-    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], looks: int, answers: int
+    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], part: float, answers: int
 ) -> Choice | None:
     """Return the verdict of these rounds alone; None where nobody is to be confirmed at this temperature.
 
     trials: fresh lives, and the baselines' first lives: their answers are what outputs are compared with.
+    part: of the error that this look may spend.
     """
     if not screened.finalists:
         return None
     found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
-    levels = _levels(screened, looks, answers)
+    levels = _levels(screened, part, answers)
     base, *contenders = (
         _contender(found[c.figures.candidate.key], reference, screened, trials, levels.of_intervals)
         for c in (screened.baseline, *screened.finalists)
@@ -176,7 +174,7 @@ def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:
     return [t for t in trials if t.record.role is Role.BASELINE and t.record.candidate.key == key]
 
 
-def _levels(screened: Screened, looks: int, answers: int) -> Levels:
+def _levels(screened: Screened, part: float, answers: int) -> Levels:
     """Return the levels with this as the main claim: the faster finalist pays where the single lives said so.
 
     Not the one of smaller K that was tied with it: it is the likelier to be slower.
@@ -189,7 +187,7 @@ def _levels(screened: Screened, looks: int, answers: int) -> Levels:
         return estimate.mean if estimate else -math.inf
 
     claim = claim_of(max(screened.finalists, key=speed), proposed)
-    return final_levels(claim, len(screened.finalists), screened.loads, looks, answers)
+    return final_levels(claim, len(screened.finalists), screened.loads, part, answers)
 
 
 def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:

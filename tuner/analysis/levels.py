@@ -12,6 +12,8 @@ Loads = tuple[LoadPoint, ...]
 Claim = tuple[str, frozenset[int]]
 """Key of a candidate and the concurrencies at which it is said to pay."""
 
+SPENDING = (0.6, 0.4)
+"""How the looks at fresh lives share the error, where the number of lives adapts; most sweeps end with the first."""
 MAIN_SHARE = 0.8
 """Share of the error that the claim made before the fresh lives may use; all else that they show has the rest."""
 
@@ -50,15 +52,25 @@ def screening_levels(contenders: int) -> Levels:
     return Levels(other=per_sweep_confidence(contenders))
 
 
-def final_levels(main_claim: Claim, finalists: int, loads: Loads, looks: int, answers: int) -> Levels:
+def spending(lives: int, max_lives: int) -> tuple[float, ...]:
+    """Return the part of the error that each look at the lives may spend; one look where their number is fixed."""
+    return SPENDING if max_lives > lives else (1.0,)
+
+
+def look_confidence(part: float) -> float:
+    """Return the confidence of the intervals of a look that may spend this part of the error."""
+    return 1 - (1 - CONFIDENCE) * part
+
+
+def final_levels(main_claim: Claim, finalists: int, loads: Loads, part: float, answers: int) -> Levels:
     """Return the levels of fresh lives, measured after the claim was made.
 
-    The error of 5 % is shared by `looks` (how often the lives so far may be judged) and `answers` (temperatures)
-    equally. Of each look's share the main claim gets MAIN_SHARE, all other claims that the lives could support (each
-    finalist, up to each concurrency or at it alone) the rest together. Intervals are those of one look, so that they
-    cover whichever look was the last (a repeated confidence interval: Jennison and Turnbull, 1984).
+    part: of the error of 5 % that this look may spend; the parts of all looks together are 1. It is shared by the
+    `answers` (temperatures) equally. Of each share the main claim gets MAIN_SHARE, all other claims that the lives
+    could support (each finalist, up to each concurrency or at it alone) the rest together. Intervals are those of one
+    look, so that they cover whichever look was the last (repeated confidence intervals: Jennison and Turnbull, 1984).
     """
-    share = (1 - CONFIDENCE) / (looks * answers)
+    share = (1 - CONFIDENCE) * part / answers
     others = finalists * (2 * len({load.concurrency for load in loads}) - 1) - 1
     main = share * (MAIN_SHARE if others else 1.0)
     return Levels(
@@ -66,5 +78,5 @@ def final_levels(main_claim: Claim, finalists: int, loads: Loads, looks: int, an
         slower=1 - share,
         main=1 - main,
         main_claim=main_claim,
-        of_intervals=1 - (1 - CONFIDENCE) / looks,
+        of_intervals=look_confidence(part),
     )
