@@ -62,7 +62,7 @@ def test_a_noisy_load_point_gets_more_repeats() -> None:
     world = effect_world(replace(QUIET, noise=Noise(repeat_sd=0.03)), 5)
     quiet, noisy = (Lab(w).life(Role.CANDIDATE, w.candidates[0], PROTOCOL) for w in (effect_world(QUIET, 5), world))
     assert [len(load.repeats) for load in quiet.record.loads] == [3, 3]
-    assert max(len(load.repeats) for load in noisy.record.loads) == 6
+    assert max(len(load.repeats) for load in noisy.record.loads) == 9
 
 
 def test_rates_by_hand() -> None:

@@ -172,7 +172,7 @@ class LoadPart(_Part):
 class ProtocolPart(_Part):
     """`protocol`."""
 
-    repeats: Between = (3, 6)
+    repeats: Between = (3, 9)
     lives: Lives = (3, 12)
     resolve: Annotated[float, Field(gt=0, lt=1)] = 0.03
     warmup_requests: Annotated[int, Field(ge=0)] | None = None
