@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tuner.errors import NothingMeasured, OutputError
-from tuner.records import Json, LoadPoint, Protocol, Role, RunManifest, Trial, Verdict
+from tuner.records import Json, LoadPoint, Protocol, Role, RunManifest, SameOutput, Trial, Verdict
 from tuner.report import manifest_json, write_report
 from tuner.store import RunStore
 
@@ -85,6 +85,26 @@ def test_the_page_and_the_artifact_are_as_agreed(tmp_path: Path, trials: list[Tr
     write_report(run, finished=True)
     for name in ("report.md", "best_config.yaml", "serve.yaml", "serve.baseline.yaml", "serve.env"):
         assert (run / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8"), name
+
+
+def test_a_real_gpu_run_with_device_outputs_and_an_unfinished_round(tmp_path: Path) -> None:
+    run = shutil.copytree(RECORDED.parent / "h200-7b", tmp_path / "run")
+    findings = write_report(run).findings
+    (answer,) = findings.answers
+    assert (answer.verdict, answer.lives) == (Verdict.INCONCLUSIVE, 1)
+    assert any(w.startswith("0 of 3 fresh lives of the finalists were measured") for w in findings.warnings)
+    assert not any("disturbed" in warning for warning in findings.warnings)
+    outputs = {
+        (trial.candidate.label, load.load_point.concurrency): load.sameness.verdict
+        for trial in findings.trials
+        for load in trial.loads
+        if load.sameness is not None
+    }
+    assert {verdict for (_, concurrency), verdict in outputs.items() if concurrency == 1} == {SameOutput.IDENTICAL}
+    assert outputs["good K=2", 8] is outputs["ngram-gpu K=3", 8] is SameOutput.NEAR_TIES
+    assert findings.floor["bandwidth_share"].value == pytest.approx(0.63, abs=0.01)
+    drift = next(figure for key, figure in findings.drift.items() if "-c1-" in key).value
+    assert drift == pytest.approx(1.0, abs=0.002)
 
 
 def test_the_floor_is_what_reading_the_weights_takes(tmp_path: Path, trials: list[Trial]) -> None:
