@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from tuner.errors import NothingMeasured, OutputError
-from tuner.records import Json, LoadPoint, Protocol, Role, RunManifest, SameOutput, Trial, Verdict
+from tuner.records import BarKind, Json, LoadPoint, Protocol, Role, RunManifest, SameOutput, Trial, Verdict
 from tuner.report import manifest_json, write_report
 from tuner.store import RunStore
 
@@ -78,6 +78,9 @@ def test_a_real_gpu_run_read_again(tmp_path: Path) -> None:
     weak = [curve for curve in answer.curves if curve.draft_name == "weak"]
     assert all(curve.best_k == 0 for curve in weak)
     assert (run / "plots" / "speedup-t0.png").is_file()
+    # 10 of 12 texts of that one life differ at concurrency 1, some from the first token on; all others are the baseline's.
+    barred = {(b.candidate.label, b.bar.kind) for b in report.findings.barred}
+    assert barred == {("good K=3", BarKind.OUTPUT_DIFFERS)}
 
 
 def test_the_page_and_the_artifact_are_as_agreed(tmp_path: Path, trials: list[Trial]) -> None:
