@@ -78,7 +78,7 @@ def test_a_real_gpu_run_read_again(tmp_path: Path) -> None:
     weak = [curve for curve in answer.curves if curve.draft_name == "weak"]
     assert all(curve.best_k == 0 for curve in weak)
     assert (run / "plots" / "speedup-t0.png").is_file()
-    # 10 of 12 texts of that one life differ at concurrency 1, some from the first token on; all others are the baseline's.
+    # 10 of 12 texts of that one life differ at concurrency 1, some from the first token on; no other candidate's do.
     barred = {(b.candidate.label, b.bar.kind) for b in report.findings.barred}
     assert barred == {("good K=3", BarKind.OUTPUT_DIFFERS)}
 
