@@ -14,6 +14,9 @@ Claim = tuple[str, frozenset[int]]
 
 SPENDING = (0.6, 0.4)
 """How the looks at fresh lives share the error, where the number of lives adapts; most sweeps end with the first."""
+SLOWER_SHARE = 0.5
+"""Part of a look's share for the claim that a finalist is slower: three rounds of real noise are not quite normal, and
+this leaves a reserve. What is called too seldom is advice against speculation, which `serve.yaml` gives anyway."""
 MAIN_SHARE = 0.8
 """Share of the error that the claim made before the fresh lives may use; all else that they show has the rest."""
 
@@ -75,7 +78,7 @@ def final_levels(main_claim: Claim, finalists: int, loads: Loads, part: float, a
     main = share * (MAIN_SHARE if others else 1.0)
     return Levels(
         other=1 - (share - main) / others if others else 1.0,
-        slower=1 - share,
+        slower=1 - share * SLOWER_SHARE,
         main=1 - main,
         main_claim=main_claim,
         of_intervals=look_confidence(part),
