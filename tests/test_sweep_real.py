@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 import yaml
 
+from tuner.analysis.losslessness import sameness
 from tuner.engine.process import Launch, free_port, running_engine
-from tuner.records import Verdict
+from tuner.records import REFERENCE_REPEAT, Role, SameOutput, Verdict
+from tuner.store import read_run
 
 SPACE = """
 description: The smallest sweep that takes every turn, for CI.
@@ -24,7 +26,7 @@ drafts:
   - {name: ngram, method: ngram, options: {prompt_lookup_min: 2, prompt_lookup_max: 4}, k: [3]}
 load_points:
   - {eval_set: demo, temperature: 0, concurrency: 1, max_tokens: 24, num_prompts: 4}
-protocol: {repeats: 2, lives: 1, warmup_requests: 1, baseline_again: false, reduced: It only proves the path.}
+protocol: {repeats: 2, lives: 3, warmup_requests: 1, baseline_again: false, reduced: It only proves the path.}
 """
 
 
@@ -51,7 +53,9 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     closing, run = swept
     artifact = yaml.safe_load((run / "best_config.yaml").read_text())
     (answer,) = artifact["answers"]
-    assert (closing["engine_starts"], closing["failed"]) == (4, 0)
+    # A baseline and three candidates; then three rounds of the baseline with one finalist, or with two.
+    assert closing["engine_starts"] in (4 + 3 * 2, 4 + 3 * 3)
+    assert closing["failed"] == 0
     assert artifact["verdict"] == closing["verdict"]
     assert Verdict(artifact["verdict"]) in Verdict
     points = {(curve["draft"], point["k"]): point for curve in answer["curves"] for point in curve["points"]}
@@ -66,6 +70,26 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     )
     assert artifact["fingerprint"]["engine"]["version"] == artifact["measured_on"]["engine"]["version"]
     assert (run / "plots" / "speedup-t0.png").stat().st_size > 10_000
+
+
+@pytest.mark.real_ci
+def test_the_answer_comes_from_fresh_lives_whose_outputs_are_the_targets_own(
+    swept: tuple[dict[str, Any], Path],
+) -> None:
+    _, run = swept
+    (answer,) = yaml.safe_load((run / "best_config.yaml").read_text())["answers"]
+    assert answer["engine_lives"] == 3
+    assert answer["resolution"]["smallest_effect"] > 0
+    _, trials = read_run(run)
+    fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
+    assert {trial.record.round for trial in fresh} == {0, 1, 2}
+    firsts = [next(t for t in fresh if t.record.round == number).record.candidate.key for number in range(3)]
+    assert len(set(firsts)) > 1, "each round begins with another arm"
+    baseline, *candidates = (trial for trial in trials if trial.record.role is not Role.FINAL)
+    assert [s.repeat for s in baseline.samples].count(REFERENCE_REPEAT) == 4
+    for candidate in candidates:
+        same = sameness(candidate, [baseline], candidate.record.loads[0].load_point)
+        assert same.verdict in (SameOutput.IDENTICAL, SameOutput.NEAR_TIES), same.note
 
 
 @pytest.mark.real_ci
