@@ -12,8 +12,9 @@ from matplotlib.transforms import BboxBase
 
 from tuner.analysis.findings import findings
 from tuner.plots import plot_acceptance, plot_speedup, save_plots
-from tuner.records import Findings, KCurve, LoadPoint, Sampling, Trial
+from tuner.records import Findings, KCurve, LoadPoint, Protocol, Role, Sampling, Trial
 
+LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
 C1, C8 = LoadPoint("chat", 1, 33), LoadPoint("chat", 8, 33)
 Make = Callable[..., Trial]
 SUBTITLE = "target demo, vLLM 0.32.0"
@@ -104,6 +105,24 @@ def test_an_interval_that_leaves_the_panel_ends_in_an_arrow(make_trial: Make) ->
     assert (point.high or 0) > top
     assert [y for _, y in points(axes, "^")] == [top]
     assert [y for _, y in points(axes, "v")] == [bottom]
+
+
+def test_fresh_lives_stand_beside_the_single_life_and_are_named(make_trial: Make) -> None:
+    def lives(number: int, k: int, tpot: float) -> list[Trial]:
+        return [
+            make_trial(number + i, k=k, tpot=tpot * (1 + 0.01 * i * (k > 0)), role=Role.FINAL, final_round=i)
+            for i in range(3)
+        ]
+
+    trials = [make_trial(0), make_trial(1, k=2, tpot=0.01), *lives(2, 0, 0.02), *lives(5, 2, 0.0125)]
+    found = findings(trials, (LOAD,), protocol=Protocol(lives=3, max_lives=3))
+    figure = plot_speedup(curves_of(found), subtitle="", finals=found.finals)
+    fresh = [line for line in figure.axes[0].lines if line.get_marker() == "D"]
+    ((x, y),) = data(fresh[0])
+    assert (round(x), y) == (2, pytest.approx(0.02 / (0.0125 * (1.0 * 1.01 * 1.02) ** (1 / 3))))
+    assert x > 2
+    assert "over 3 fresh engine lives, 95 % interval: the answer's figure" in texts(figure)
+    assert "fresh" not in texts(plot_speedup(curves_of(found), subtitle=""))
 
 
 def test_best_k_and_inflection_are_marked_and_named(result: Findings) -> None:

@@ -35,7 +35,7 @@ def save_plots(findings: Findings, out_dir: Path, *, subtitle: str = "") -> tupl
             stem = f"t{answer.temperature:g}" + (f"-{key}" if several else "")
             for number, page in enumerate(_pages(curves), 1):
                 name = stem + (f"-{number}" if number > 1 else "")
-                paths += _save(plot_speedup(page, subtitle=words), out_dir / f"speedup-{name}")
+                paths += _save(plot_speedup(page, subtitle=words, finals=findings.finals), out_dir / f"speedup-{name}")
                 if any(longest(curve) for curve in page):
                     paths += _save(plot_acceptance(page, subtitle=words), out_dir / f"acceptance-{name}")
     return tuple(paths)

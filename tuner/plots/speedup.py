@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuner.plots.layout import GREY, LINE, TEXT, Head, Style, footer_columns, footer_legend, panels, styles_of
-from tuner.records import CurvePoint, Inflection, KCurve, LoadPoint
+from tuner.records import CurvePoint, Inflection, KCurve, LoadPoint, TrialFigures
+from tuner.records import Figure as Estimated
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,28 +17,35 @@ if TYPE_CHECKING:
 SHOWN_INTERVAL = 0.6  # intervals may widen the y axis by this share of the points' range; arrows show what is cut
 _BEST: Any = {"marker": "o", "markersize": 19, "markerfacecolor": "none", "markeredgewidth": 2.2, "zorder": 6}
 _BEND: Any = {"marker": "v", "markersize": 12, "markeredgecolor": "black", "markeredgewidth": 1.0, "zorder": 7}
+_FRESH: Any = {"marker": "D", "markersize": 10, "markeredgecolor": "black", "markeredgewidth": 1.4, "zorder": 9}
+_FRESH_AT = 0.14  # to the right of the same K's single life
 _FAILED: Any = {"marker": "x", "markersize": 12, "markeredgewidth": 3.0, "ls": "none", "clip_on": False, "zorder": 8}
 
 
-def plot_speedup(curves: Sequence[KCurve], *, subtitle: str) -> Figure:
+def plot_speedup(curves: Sequence[KCurve], *, subtitle: str, finals: Sequence[TrialFigures] = ()) -> Figure:
     """Return speedup over no speculation against K: a panel for each load point, a line for each draft.
 
+    finals: figures over fresh lives, drawn beside the points of their K.
     subtitle: what was measured on what (target, engine, device), shown under the title.
     """
-    styles, symbols = styles_of(curves), _speedup_symbols(curves)
+    fresh = {id(curve): _fresh(curve, finals) for curve in curves}
+    lives = [trial.lives for of_curve in fresh.values() for trial, _ in of_curve]
+    styles, symbols = styles_of(curves), _speedup_symbols(curves, lives)
     heads: dict[LoadPoint, list[Head]] = {}
     for curve in curves:
         heads.setdefault(curve.load_point, []).append(Head(styles[curve.draft_name], _speedup_words(curve)))
     columns = footer_columns(len(heads))
     title = "Speedup of speculative decoding by number of draft tokens K"
     figure, axes_of = panels(title, subtitle, heads, math.ceil(len(symbols) / columns))
-    bottom, top = _speedup_limits(curves)
+    bottom, top = _speedup_limits(curves, [figure for of_curve in fresh.values() for _, figure in of_curve])
     for load, axes in axes_of.items():
         of_load = [curve for curve in curves if curve.load_point == load]
         axes.set_ylim(bottom, top)
         axes.axhline(1.0, color=GREY, linewidth=1.6, linestyle=(0, (6, 3)), zorder=1)
         for curve in of_load:
             _draw_speedup(axes, curve, styles[curve.draft_name])
+            for trial, speedup in fresh[id(curve)]:
+                _draw_fresh(axes, trial.candidate.k, speedup, styles[curve.draft_name])
         axes.set_xticks(sorted({point.k for curve in curves for point in curve.points}))
         axes.set_xlabel("K = draft tokens proposed per step (0: no speculation)", fontsize=TEXT)
         axes.set_ylabel("speedup over no speculation (x)", fontsize=TEXT)
@@ -45,13 +53,30 @@ def plot_speedup(curves: Sequence[KCurve], *, subtitle: str) -> Figure:
     return figure
 
 
+def _fresh(curve: KCurve, finals: Sequence[TrialFigures]) -> list[tuple[TrialFigures, Estimated]]:
+    """Return the finalists on this curve with their speedup over fresh lives."""
+    found = []
+    for trial in finals:
+        candidate, spec = trial.candidate, trial.candidate.speculation
+        if spec is None or (candidate.draft_name, spec.method, candidate.args_key) != (
+            curve.draft_name,
+            curve.method,
+            curve.args_key,
+        ):
+            continue
+        at = [load.figures.get("speedup_tpot") for load in trial.loads if load.load_point.key == curve.load_point.key]
+        found += [(trial, speedup) for speedup in at if speedup is not None and speedup.value is not None]
+    return found
+
+
 def _measured(curve: KCurve) -> list[tuple[CurvePoint, float]]:
     return [(point, point.speedup.value) for point in curve.points if point.speedup.value is not None]
 
 
-def _speedup_limits(curves: Sequence[KCurve]) -> tuple[float, float]:
+def _speedup_limits(curves: Sequence[KCurve], fresh: Sequence[Estimated]) -> tuple[float, float]:
     """Return y limits that hold every point, 1.0, and intervals as far as they do not squash the curves."""
     points = [(point.speedup, value) for curve in curves for point, value in _measured(curve)]
+    points += [(speedup, speedup.value) for speedup in fresh if speedup.value is not None]
     low, high = min([1.0, *(v for _, v in points)]), max([1.0, *(v for _, v in points)])
     room = SHOWN_INTERVAL * max(high - low, 0.1)
     lowest = min([low, *(f.low for f, _ in points if f.low is not None)])
@@ -74,7 +99,7 @@ def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
     axes.plot(xs, ys, color=style.colour, marker=style.marker, ls=style.line, **LINE)
     for (point, _), x in zip(points, xs, strict=True):
         if point.k:
-            _draw_interval(axes, x, point, style)
+            _draw_interval(axes, x, point.speedup, style)
     if curve.best_k:
         axes.plot(*place[curve.best_k], **_BEST, color=style.colour)
     if curve.inflection.k is not None:
@@ -83,13 +108,19 @@ def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
     axes.plot(failed, [axes.get_ylim()[0]] * len(failed), color=style.colour, **_FAILED)
 
 
-def _draw_interval(axes: Axes, x: float, point: CurvePoint, style: Style) -> None:
-    low, high = point.speedup.low, point.speedup.high
+def _draw_fresh(axes: Axes, k: int, speedup: Estimated, style: Style) -> None:
+    x = k + style.shift + _FRESH_AT
+    axes.plot([x], [speedup.value or math.nan], color=style.colour, **_FRESH)
+    _draw_interval(axes, x, speedup, style, width=3.2)
+
+
+def _draw_interval(axes: Axes, x: float, speedup: Estimated, style: Style, width: float = 1.6) -> None:
+    low, high = speedup.low, speedup.high
     if low is None or high is None:
         return
     bottom, top = axes.get_ylim()
     shown = (max(low, bottom), min(high, top))
-    axes.plot([x, x], shown, color=style.colour, linewidth=1.6, alpha=0.85, zorder=3)
+    axes.plot([x, x], shown, color=style.colour, linewidth=width, alpha=0.85, zorder=3)
     for end, cut, arrow in ((shown[0], low < bottom, "v"), (shown[1], high > top, "^")):
         axes.plot(x, end, color=style.colour, marker=arrow if cut else "_", markersize=7, clip_on=False, zorder=3)
 
@@ -125,7 +156,7 @@ def _inflection_words(inflection: Inflection, last: int) -> str:
     return f"inflection open: {left_open}" if left_open else f"no inflection up to {last}"
 
 
-def _speedup_symbols(curves: Sequence[KCurve]) -> list[tuple[dict[str, Any], str]]:
+def _speedup_symbols(curves: Sequence[KCurve], lives: Sequence[int]) -> list[tuple[dict[str, Any], str]]:
     threshold = next((curve.inflection.threshold for curve in curves), 0.01)
     symbols: list[tuple[dict[str, Any], str]] = [
         (
@@ -137,6 +168,11 @@ def _speedup_symbols(curves: Sequence[KCurve]) -> list[tuple[dict[str, Any], str
         ({**_BEND, "ls": "none"}, f"inflection: the next token gains less than {threshold * 100:g} %"),
         ({"lw": 11, "alpha": 0.3}, "inflection may lie anywhere here (noise)"),
     ]
+    if lives:
+        count = f"{min(lives)}" if min(lives) == max(lives) else f"{min(lives)}-{max(lives)}"
+        symbols.insert(
+            0, ({**_FRESH, "ls": "none"}, f"over {count} fresh engine lives, 95 % interval: the answer's figure")
+        )
     if any(point.speedup.value is None for curve in curves for point in curve.points):
         symbols.append(({**_FAILED, "clip_on": True}, "this K failed"))
     return symbols
