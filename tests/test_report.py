@@ -105,6 +105,9 @@ def test_a_real_gpu_run_with_device_outputs_and_an_unfinished_round(tmp_path: Pa
     }
     assert {verdict for (_, concurrency), verdict in outputs.items() if concurrency == 1} == {SameOutput.IDENTICAL}
     assert outputs["good K=2", 8] is outputs["ngram-gpu K=3", 8] is SameOutput.NEAR_TIES
+    page = (run / "report.md").read_text(encoding="utf-8")
+    assert "| no speculation | chat, concurrency 1, T=0, up to 128 tokens | 98% | 1980 MHz | 434 W | 40 °C |" in page
+    assert "| good K=4 | chat, concurrency 1, T=0, up to 128 tokens | 41% | 1980 MHz | 200 W | 37 °C |" in page
     assert findings.floor["bandwidth_share"].value == pytest.approx(0.63, abs=0.01)
     drift = next(figure for key, figure in findings.drift.items() if "-c1-" in key).value
     assert drift == pytest.approx(1.0, abs=0.002)

@@ -20,6 +20,7 @@ from tuner.records import (
     TrialFigures,
     Verdict,
 )
+from tuner.report_sections.device import device_section
 from tuner.report_sections.lives import lives_section
 from tuner.report_sections.sameness import sameness_section
 from tuner.words import (
@@ -36,6 +37,10 @@ from tuner.words import (
 _RATIOS = (
     "Speedup is baseline TPOT / candidate TPOT; the other ratios are candidate / baseline, so a TTFT ratio above 1 "
     "means a longer wait for the first token."
+)
+_ONE_LIFE = (
+    "These tables, the plots and the K curves are of one engine life of each candidate, by which the finalists were "
+    "selected. The answer is that of the fresh lives below: its speedup and its K may be others."
 )
 _WORST = "worst category"
 _COLUMNS = (
@@ -72,11 +77,14 @@ def report_markdown(
     for point in manifest.load_points:
         lines += [*_load_point(point, findings, again, names), ""]
     lines += [_RATIOS, ""]
+    if findings.finals:
+        lines += [_ONE_LIFE, ""]
     lines += [
         *lives_section(findings, names),
         *_curves(findings),
         *_acceptance(findings, names),
         *sameness_section(findings, names),
+        *device_section(findings, names),
         *explained,
         *_failed(findings, trials),
         *_changed_settings(trials),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.metrics import (
     acceptance_by_position,
@@ -65,7 +66,7 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool, confidence: fl
     figures: dict[str, Figure] = {}
     for name in LATENCIES:
         figures |= {name: _own(views, name, confidence), **latency_percentiles(name, samples)}
-    figures |= counter_figures(repeats)
+    figures |= {**counter_figures(repeats), **device_figures(repeats)}
     figures |= count_figures([repeat for view in views for repeat in view.measurement.repeats])
     figures["throughput_tok_s"] = throughput_figure([rate for view in views for rate in view.throughputs])
     ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}

@@ -40,7 +40,8 @@ class Judgement:
 
     arms: what runs in each round, baselines first; () where nothing can be confirmed.  wanted: complete rounds that the
     question needs.  complete: how many there are.  choices: one per temperature, None before the first look.
-    rounds: those that the choices rest on.  confidence: of their intervals.
+    rounds: those that the choices rest on.  confidence: of their intervals.  contenders: the finalists at each
+    temperature as these rounds show them, with what bars them.
     """
 
     arms: tuple[Candidate, ...]
@@ -49,6 +50,7 @@ class Judgement:
     choices: tuple[Choice | None, ...]
     rounds: tuple[int, ...] = ()
     confidence: float = CONFIDENCE
+    contenders: tuple[tuple[Contender, ...], ...] = ()
 
     @property
     def settled(self) -> bool:
@@ -70,19 +72,21 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     complete = complete_rounds(fresh, wanted_arms)
     parts = spending(protocol.lives, protocol.max_lives)
     choices: tuple[Choice | None, ...] = nothing
+    contenders: tuple[tuple[Contender, ...], ...] = ()
     lives, judged, confidence = protocol.lives, 0, CONFIDENCE
     for look, part in enumerate(parts):
         if len(complete) < lives:
             break
         judged, confidence = lives, look_confidence(part)
-        choices = tuple(_choice(s, (*first_lives, *fresh), complete[:lives], part, len(screened)) for s in screened)
+        looks = [_look(s, (*first_lives, *fresh), complete[:lives], part, len(screened)) for s in screened]
+        choices, contenders = tuple(choice for choice, _ in looks), tuple(found for _, found in looks)
         more = _more(choices, protocol) if look + 1 < len(parts) else lives
         if more <= lives:
             break
         lives = more
     broken = _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES
     wanted = len(complete) if broken else lives
-    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), confidence)
+    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), confidence, contenders)
 
 
 def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
@@ -123,16 +127,16 @@ def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
     return sum(not trial.record.ok and trial.record.candidate.key in keys for trial in fresh)
 
 
-def _choice(
+def _look(
     screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], part: float, answers: int
-) -> Choice | None:
-    """Return the verdict of these rounds alone; None where nobody is to be confirmed at this temperature.
+) -> tuple[Choice | None, tuple[Contender, ...]]:
+    """Return the verdict of these rounds alone, and the finalists; nothing where nobody is to be confirmed here.
 
     trials: fresh lives, and the baselines' first lives: their answers are what outputs are compared with.
     part: of the error that this look may spend.
     """
     if not screened.finalists:
-        return None
+        return None, ()
     found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
     levels = _levels(screened, part, answers)
@@ -140,7 +144,8 @@ def _choice(
         _contender(found[c.figures.candidate.key], reference, screened, trials, levels.of_intervals)
         for c in (screened.baseline, *screened.finalists)
     )
-    return decide(base, contenders, screened.loads, screened.barred, levels, screened.resolve)
+    barred = (*(contender for contender in contenders if contender.reasons), *screened.barred)
+    return decide(base, contenders, screened.loads, barred, levels, screened.resolve), tuple(contenders)
 
 
 def only_rounds(arm: Arm, rounds: Sequence[int]) -> Arm:

@@ -36,6 +36,8 @@ def findings(
     failed = [trial for trial in trials if not trial.record.ok]
     lost = [(t.record.candidate, failure_words(t)) for t in failed if t.record.role is Role.CANDIDATE]
     contenders = {s.temperature: s.contenders for s in single.screened}
+    for at_temperature, finalists in zip(single.screened, judgement.contenders, strict=False):
+        contenders[at_temperature.temperature] += finalists
     curves = k_curves(list(single.figures.values()), load_points, threshold, lost)
     return Findings(
         answers=tuple(
@@ -50,6 +52,7 @@ def findings(
                 single.worked,
                 {trial.record.number: single.first_life(trial) for trial in single.worked},
                 contenders,
+                [trial for trial in trials if trial.record.ok and trial.record.role is Role.FINAL],
             ),
             *_final_warnings(judgement, protocol),
         ),

@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.paired import (
     baseline_spread,
@@ -52,7 +53,7 @@ def trial_figures(trial: Trial, baseline: Trial | None, *later: Trial | None) ->
 
 
 def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> LoadFigures:
-    figures = {**latency_figures(view), **one_life_counts(view)}
+    figures = {**latency_figures(view), **one_life_counts(view), **device_figures(view.repeats)}
     figures["throughput_tok_s"] = throughput_figure(view.throughputs)
     drift = drift_figure(lives if compare else [view, *lives])
     if drift is not None:

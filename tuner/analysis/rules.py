@@ -131,10 +131,11 @@ class Rules:
     def _all_slower(self, loads: Loads) -> Choice:
         """Advise against speculation, unless a candidate that may not win was measured faster."""
         top = max(self.able, key=lambda c: _score(c, loads))
-        why = (
-            "Every candidate that could be measured and compared is slower than no speculation; "
-            f"the best of {len(self.able)}, {describe(top.figures, loads)}."
+        again = top.figures.lives > 1
+        who = (
+            "What was measured again in fresh lives" if again else "Every candidate that could be measured and compared"
         )
+        why = f"{who} is slower than no speculation; the best of {len(self.able)}, {describe(top.figures, loads)}."
         for c in self.barred:
             measured = _compared(c, loads)
             estimate = speedup_estimate(c.figures, measured)
@@ -142,7 +143,8 @@ class Rules:
                 faster = (
                     f"{c.name} was measured faster ({in_short(c.figures, measured)}) and cannot win: {c.reasons[0]}."
                 )
-                why = f"Every candidate that may win is slower than no speculation, but {faster}"
+                who = "What was measured again and" if again else "Every candidate that"
+                why = f"{who} may win is slower than no speculation, but {faster}"
                 return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
         return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
 

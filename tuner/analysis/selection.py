@@ -165,12 +165,13 @@ def decide(
     """
     able = [c for c in speculative if not c.reasons and speedup_estimate(c.figures, loads) is not None]
     if not able:
-        return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative))
+        return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative, fresh=levels is not None))
     return Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred), resolve).decide(loads)
 
 
-def _nobody(speculative: Sequence[Contender]) -> str:
+def _nobody(speculative: Sequence[Contender], *, fresh: bool) -> str:
     if not speculative:
         return "No speculative candidate gave a measurement."
     first = speculative[0]
-    return f"No speculative candidate may win. {first.name}: {(first.reasons or ('no speedup could be computed',))[0]}."
+    who = "None of those measured again in fresh lives" if fresh else "No speculative candidate"
+    return f"{who} may win. {first.name}: {(first.reasons or ('no speedup could be computed',))[0]}."

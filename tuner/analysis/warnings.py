@@ -8,22 +8,28 @@ from collections.abc import Mapping, Sequence
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.life import counting_repeats
 from tuner.analysis.plausible import counter_doubts
-from tuner.records import Trial
+from tuner.records import LoadMeasurement, Trial
 
 NOTABLE_DRIFT = 0.02
 
 
 def run_warnings(
-    trials: Sequence[Trial], baselines: Mapping[int, Trial | None], contenders: Mapping[float, Sequence[Contender]]
+    trials: Sequence[Trial],
+    baselines: Mapping[int, Trial | None],
+    contenders: Mapping[float, Sequence[Contender]],
+    fresh: Sequence[Trial] = (),
 ) -> tuple[str, ...]:
     """Return warnings in the order of the trials.
 
     trials: those that worked.  baselines: by trial number, the baseline each is compared with.  contenders: by
-    temperature.
+    temperature.  fresh: lives of finalists and their baselines that worked.
     """
     lines: list[str] = []
     for trial in trials:
-        lines += _measurement_warnings(trial)
+        lines += _measurement_warnings([trial], f"{trial.record.candidate.label} (trial {trial.record.number})")
+        lines += _doubts(trial)
+    for of_one in _by_candidate(fresh):
+        lines += _measurement_warnings(of_one, f"{of_one[0].record.candidate.label} (fresh lives)")
     lines += _barred(contenders)
     lines += _changed_settings(trials, baselines)
     lines += [line for at in contenders.values() for c in at if not c.k for line in _drift_warnings(c)]
@@ -44,26 +50,42 @@ def _barred(contenders: Mapping[float, Sequence[Contender]]) -> list[str]:
     return lines
 
 
-def _measurement_warnings(trial: Trial) -> list[str]:
-    record = trial.record
+def _by_candidate(trials: Sequence[Trial]) -> list[list[Trial]]:
+    found: dict[str, list[Trial]] = {}
+    for trial in trials:
+        found.setdefault(trial.record.candidate.key, []).append(trial)
+    return list(found.values())
+
+
+def _measurement_warnings(lives: Sequence[Trial], name: str) -> list[str]:
+    """Return what went wrong while these lives of one candidate were measured, one line a load point and kind."""
+    by_load: dict[str, list[LoadMeasurement]] = {}
+    for load in (load for trial in lives for load in trial.record.loads):
+        by_load.setdefault(load.load_point.key, []).append(load)
     lines = []
-    for load in record.loads:
-        where = f"{record.candidate.label} (trial {record.number}) at {load.load_point.label}"
-        lines += [f"{where}: repeat {r.index} left out: {'; '.join(r.problems)}" for r in load.repeats if r.problems]
-        disturbed = [r for r in load.repeats if r.disturbances]
+    for loads in by_load.values():
+        where = f"{name} at {loads[0].load_point.label}"
+        repeats = [repeat for load in loads for repeat in load.repeats]
+        lines += [f"{where}: repeat {r.index} left out: {'; '.join(r.problems)}" for r in repeats if r.problems]
+        disturbed = [r for r in repeats if r.disturbances]
         if disturbed:
-            kept = counting_repeats(load.repeats)
-            left_out = sum(r not in kept for r in disturbed)
-            what = f"{len(disturbed)} of {len(load.repeats)} repeats were disturbed, {left_out} of them left out"
+            kept = [r for load in loads for r in counting_repeats(load.repeats) if r.disturbances]
+            left_out = len(disturbed) - len(kept)
+            what = f"{len(disturbed)} of {len(repeats)} repeats were disturbed, {left_out} of them left out"
             lines.append(f"{where}: {what}: {disturbed[0].disturbances[0]}")
-        failed, requests = sum(r.failed for r in load.repeats), sum(r.requests for r in load.repeats)
+        failed, requests = sum(r.failed for r in repeats), sum(r.requests for r in repeats)
         if failed:
             lines.append(f"{where}: {failed} of {requests} requests failed")
-        preempted = sum(r.counters.preemptions or 0 for r in load.repeats)
+        preempted = sum(r.counters.preemptions or 0 for r in repeats)
         if preempted:
             lines.append(f"{where}: {preempted} preemptions, the KV cache is too small for this load")
+    return lines
+
+
+def _doubts(trial: Trial) -> list[str]:
+    record = trial.record
     points = [load.load_point for load in record.loads]
-    return lines + [f"{record.candidate.label} (trial {record.number}) at {d}" for d in counter_doubts(trial, points)]
+    return [f"{record.candidate.label} (trial {record.number}) at {d}" for d in counter_doubts(trial, points)]
 
 
 def _changed_settings(trials: Sequence[Trial], baselines: Mapping[int, Trial | None]) -> list[str]:
