@@ -39,14 +39,22 @@ def _table(report: Report, answer: Answer) -> Table:
     table.add_column("candidate")
     for column in ("TPOT", "speedup (95 %)", "acceptance", "length"):
         table.add_column(column, justify="right")
-    again = report.baselines_again
+    again, finals = report.baselines_again, report.findings.finals
     points = [point for point in manifest.load_points if point.sampling.temperature == answer.temperature]
     for point in points:
         table.add_row(f"[bold]{point.label}[/]")
         for trial in report.findings.trials:
-            mark = " (again)" if trial.number in again else " *" if trial.candidate == answer.best else ""
+            chosen = trial.candidate == answer.best and answer.lives == 1
+            mark = " (again)" if trial.number in again else " *" if chosen else ""
             table.add_row(*_row(trial, point.key, f"  {full_label(trial.candidate, names)}{mark}"))
+        for trial in finals:
+            mark = " *" if trial.candidate == answer.best and answer.lives > 1 else ""
+            table.add_row(*_row(trial, point.key, f"  {full_label(trial.candidate, names)}, {_fresh(trial)}{mark}"))
     return table
+
+
+def _fresh(trial: TrialFigures) -> str:
+    return f"{trial.lives} lives" if trial.lives > 1 else "a fresh life"
 
 
 def _row(trial: TrialFigures, load_point: str, name: str) -> tuple[str, ...]:
