@@ -62,8 +62,8 @@ class TrialFigures:
     """A trial's figures at every load point, in the space's order.
 
     lives: engine lives that they rest on; with more than one they are figures of all of those together.
-    confidence: of their intervals over lives. Above 0.95 where the lives may be judged more than once, so that the
-    interval in the end covers in 95 % of sweeps whenever measuring stopped (a repeated confidence interval).
+    confidence: of their intervals over lives. Above 0.95 where the lives may be judged twice: measuring then stops more
+    often where the spread came out small by luck.
     """
 
     number: int

@@ -39,8 +39,8 @@ def device_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
     yield ""
     if "gpu_utilisation" in columns:
         yield (
-            "A GPU that is less busy with a draft than without spends the rest waiting for its host: fewer launches would "
-            "help it more than less work."
+            "A GPU that is less busy with a draft than without spends the rest waiting for its host: fewer launches "
+            "would help it more than less work."
         )
         yield ""
 
