@@ -66,8 +66,8 @@ def look_confidence(part: float) -> float:
     """Return the confidence of the intervals of a look that may spend this part of the error.
 
     A sweep ends at its first look more often where the spread came out small by luck, so that plain 95 % intervals
-    cover too seldom. At 96 % a look, two looks cover in 92 % of sweeps at the very least (each may miss in 4 %), and in about
-    95 % of simulated ones.
+    cover too seldom. At 96 % a look, two looks cover in 92 % of sweeps at the very least (each may miss in 4 %), and in
+    about 95 % of simulated ones.
     """
     return CONFIDENCE if part == 1.0 else ADAPTIVE_CONFIDENCE
 
