@@ -21,7 +21,7 @@ from tuner.records import (
     Verdict,
 )
 from tuner.report_sections.device import device_section
-from tuner.report_sections.lives import lives_section
+from tuner.report_sections.lives import lives_section, rests_on_fresh_lives
 from tuner.report_sections.sameness import sameness_section
 from tuner.words import (
     distinguishing,
@@ -77,7 +77,7 @@ def report_markdown(
     for point in manifest.load_points:
         lines += [*_load_point(point, findings, again, names), ""]
     lines += [_RATIOS, ""]
-    if findings.finals:
+    if rests_on_fresh_lives(findings):
         lines += [_ONE_LIFE, ""]
     lines += [
         *lives_section(findings, names),

@@ -11,7 +11,7 @@ from tuner.analysis.finals import Judgement, judge, only_rounds
 from tuner.analysis.rounds import arms
 from tuner.analysis.screening import Place, failure_words, screening
 from tuner.analysis.selection import as_answer
-from tuner.analysis.warnings import run_warnings
+from tuner.analysis.warnings import run_warnings, uncompared_outputs
 from tuner.records import Figure, Findings, LoadPoint, Protocol, Role, Trial, TrialFigures
 
 
@@ -39,11 +39,12 @@ def findings(
     for at_temperature, finalists in zip(single.screened, judgement.contenders, strict=False):
         contenders[at_temperature.temperature] += finalists
     curves = k_curves(list(single.figures.values()), load_points, threshold, lost)
+    answers = tuple(
+        as_answer(s, [c for c in curves if c.load_point in s.loads], choice)
+        for s, choice in zip(single.screened, judgement.choices, strict=True)
+    )
     return Findings(
-        answers=tuple(
-            as_answer(s, [c for c in curves if c.load_point in s.loads], choice)
-            for s, choice in zip(single.screened, judgement.choices, strict=True)
-        ),
+        answers=answers,
         trials=tuple(single.figures[number] for number in sorted(single.figures)),
         finals=_final_arms(trials, load_points, judgement),
         drift=_drift(single.baselines, single.figures),
@@ -54,6 +55,7 @@ def findings(
                 contenders,
                 [trial for trial in trials if trial.record.ok and trial.record.role is Role.FINAL],
             ),
+            *uncompared_outputs(answers),
             *_final_warnings(judgement, protocol),
         ),
         failed={trial.record.name: failure_words(trial) for trial in failed},

@@ -83,7 +83,8 @@ def failure_words(trial: Trial) -> str:
     failure = trial.record.failure
     if failure is None:
         return ""
-    return f"{failure.message} ({failure.cause})" if failure.cause else failure.message
+    told = not failure.cause or failure.cause in failure.message
+    return failure.message if told else f"{failure.message} ({failure.cause})"
 
 
 def baseline_lives(trials: Sequence[Trial]) -> dict[Place, tuple[Trial, ...]]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.life import counting_repeats
 from tuner.analysis.plausible import counter_doubts
-from tuner.records import LoadMeasurement, Trial
+from tuner.records import Answer, LoadMeasurement, SameOutput, Trial
 
 NOTABLE_DRIFT = 0.02
 
@@ -34,6 +34,18 @@ def run_warnings(
     lines += _changed_settings(trials, baselines)
     lines += [line for at in contenders.values() for c in at if not c.k for line in _drift_warnings(c)]
     return tuple(dict.fromkeys(lines))
+
+
+def uncompared_outputs(answers: Sequence[Answer]) -> list[str]:
+    """Say where a draft is recommended at temperature 0 though its outputs could not be held against the baseline's."""
+    return [
+        f"the outputs of {answer.best.label} at {load.load_point.label} were not compared with the baseline's: "
+        f"{load.sameness.note}"
+        for answer in answers
+        if answer.best.k and answer.temperature == 0.0
+        for load in answer.loads
+        if load.sameness is not None and load.sameness.verdict is SameOutput.NOT_COMPARED
+    ]
 
 
 def _barred(contenders: Mapping[float, Sequence[Contender]]) -> list[str]:

@@ -17,7 +17,7 @@ def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
     if estimate is None:
         return f"{trial.candidate.label} has no speedup"
     where = lives_note(trial.lives) if trial.lives > 1 else "within this engine life"
-    evidence = f"{_spread(estimate)}, {estimate.n} prompts, {where}"
+    evidence = f"{_spread(estimate)}, {estimate.n} prompt{'s' if estimate.n != 1 else ''}, {where}"
     return f"{trial.candidate.label} runs at {exp(estimate.mean):.2f}x of no speculation ({evidence})"
 
 
@@ -57,7 +57,8 @@ def _why(
 ) -> str:
     undecided = not estimate.above(0.0) and not estimate.below(0.0)
     if fine.life_sd is not None and fine.repeat_sd is not None:
-        lives = f"from one engine life to the next the speedup differs by {fine.life_sd:.1%} (SD)"
+        level = "" if undecided else "not enough to be sure at the level that a sweep's claims share; "
+        lives = f"{level}from one engine life to the next the speedup differs by {fine.life_sd:.1%} (SD)"
         return f"{lives}, and its repeats add {fine.repeat_sd:.1%}"
     if undecided and fine.limited_by is Limit.DRIFT:
         drift = exp(log_drift(trial, loads) or 0.0) - 1

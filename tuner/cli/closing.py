@@ -86,6 +86,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
                 "speedup": answer.objective.value,
                 "speedup_low": answer.objective.low,
                 "speedup_high": answer.objective.high,
+                "engine_lives": answer.lives,
                 "up_to": answer.up_to,
                 "below": answer.below,
             }

@@ -10,9 +10,11 @@ from tuner.words import full_label, milliseconds, times
 
 _ABOUT = (
     "After selection the winner, its closest rival and their baselines were measured again, in rounds of one life "
-    "each, started one after another. The answer comes from these lives alone: the best of many single figures is too "
-    "high on average, and two lives of one engine can differ by more than the effect."
+    "each, started one after another: the best of many single figures is too high on average, and two lives of one "
+    "engine can differ by more than the effect."
 )
+_RESTS = " The answer comes from these lives alone."
+_DOES_NOT_REST = " They are fewer than an answer needs: it still is that of the single lives."
 
 
 def lives_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
@@ -21,7 +23,7 @@ def lives_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
         return
     yield "## Fresh engine lives"
     yield ""
-    yield _ABOUT
+    yield _ABOUT + (_RESTS if rests_on_fresh_lives(findings) else _DOES_NOT_REST)
     yield ""
     yield "| candidate | load point | lives | TPOT | speedup (95 %) | for prompts like these | speedup in each round |"
     yield "|---|---|---:|---:|---:|---:|---|"
@@ -30,6 +32,11 @@ def lives_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
     yield ""
     for answer in findings.answers:
         yield from _precision(answer)
+
+
+def rests_on_fresh_lives(findings: Findings) -> bool:
+    """Whether enough fresh lives were measured for an answer to come from them."""
+    return any(answer.lives > 1 for answer in findings.answers)
 
 
 def _row(trial: TrialFigures, load: LoadFigures, names: Sequence[str]) -> str:

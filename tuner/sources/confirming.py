@@ -11,6 +11,7 @@ from tuner.search.rounds import FinalRounds
 from tuner.search.schedule import Task
 from tuner.sources.base import Budget
 from tuner.store import RunStore
+from tuner.words import distinguishing, full_label
 
 
 class Confirming:
@@ -71,7 +72,8 @@ class Confirming:
         judged = judgement(self._store.trials(), self._manifest)
         self._devices = self._of_the_winners_kind(judged, alive)
         self._rounds.want(judged.arms, judged.wanted, self._devices)
-        names = tuple(arm.label for arm in judged.arms)
+        differing = distinguishing(judged.arms)
+        names = tuple(full_label(arm, differing) for arm in judged.arms)
         if names and names != self._names:
             self.notes.append(f"finalists: {', '.join(names)}; in {judged.wanted} or more fresh engine lives each")
         elif names and not judged.settled:

@@ -1,0 +1,53 @@
+"""Sentences for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from tuner.analysis.findings import findings
+from tuner.analysis.screening import failure_words
+from tuner.records import Failure, FailureKind, LoadPoint, Protocol, Trial, Verdict
+
+Make = Callable[..., Trial]
+C1 = LoadPoint("chat", 1, 33)
+
+
+def test_an_interval_that_excludes_one_and_settles_nothing_says_why(make_trial: Make) -> None:
+    """Logs of mean -0.15 and SD 0.052 over three rounds: t = 5, between 4.3 for the interval and 6.2 for "slower"."""
+    factors = (0.817, 0.861, 0.907)
+    trials = [make_trial(0), make_trial(1, k=4, tpot=0.02 / 0.86)]
+    for number, factor in enumerate(factors):
+        trials.append(make_trial(len(trials), final_round=number))
+        trials.append(make_trial(len(trials), k=4, tpot=0.02 / factor, final_round=number))
+    (answer,) = findings(trials, (C1,), protocol=Protocol(lives=3, max_lives=3)).answers
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert "not enough to be sure at the level that a sweep's claims share" in answer.why
+
+
+@pytest.mark.parametrize(("prompts", "words"), [(1, "1 prompt,"), (2, "2 prompts,")])
+def test_one_prompt_is_no_prompts(make_trial: Make, prompts: int, words: str) -> None:
+    trials = [make_trial(0, prompts=prompts), make_trial(1, k=4, tpot=0.01, prompts=prompts)]
+    assert words in findings(trials, (C1,)).answers[0].why
+
+
+def test_a_cause_that_is_in_the_message_is_not_told_twice(make_trial: Make) -> None:
+    def failed(message: str) -> Trial:
+        return make_trial(1, k=4, failure=Failure(FailureKind.CRASHED, message, "", "RuntimeError: no"))
+
+    assert (
+        failure_words(failed("ended with exit code 1: RuntimeError: no")) == "ended with exit code 1: RuntimeError: no"
+    )
+    assert failure_words(failed("ended")) == "ended (RuntimeError: no)"
+
+
+def test_a_recommended_draft_without_token_ids_is_said_to_be_uncompared(make_trial: Make) -> None:
+    def bare(trial: Trial) -> Trial:
+        return replace(trial, samples=tuple(replace(sample, token_ids=()) for sample in trial.samples))
+
+    trials = [make_trial(0), make_trial(1, k=4, tpot=0.01)]
+    assert not any("not compared" in line for line in findings(trials, (C1,)).warnings)
+    (line,) = (w for w in findings([bare(t) for t in trials], (C1,)).warnings if "not compared" in w)
+    assert line.startswith("the outputs of good K=4 at chat, concurrency 1")
