@@ -29,7 +29,8 @@ class SweepRequest:
     target: model directory or hub id, None for the space's own.  drafts: models to try beside the space's.
     engine: what --engine says, None for the vLLM of this environment.  download: whether a hub id may be fetched.
     command: the command line, for the report.  distribution_samples: for the protocol, None for what the space says.
-    same_runner, drafts_alone: ask for these extras even if the space does not.
+    same_runner, drafts_alone: ask for these extras even if the space does not.  draft_k: K of `drafts` where the space
+    names none.
     """
 
     target: str | None = None
@@ -42,6 +43,7 @@ class SweepRequest:
     distribution_samples: int | None = None
     same_runner: bool = False
     drafts_alone: bool = False
+    draft_k: int | None = None
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,13 @@ def prepare(request: SweepRequest) -> Prepared:
 
     Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
     """
-    written = load_space(request.space, target=request.target, eval_set=request.eval_set, drafts=request.drafts)
+    written = load_space(
+        request.space,
+        target=request.target,
+        eval_set=request.eval_set,
+        drafts=request.drafts,
+        draft_k=request.draft_k,
+    )
     space = _with_settled_models(_with_extras(_with_distribution_check(written, request.distribution_samples), request))
     target = _required_target(space)
     engine = resolve_engine(request.engine)

@@ -141,6 +141,7 @@ def test_diagnose_says_why_and_serves_the_draft_alone(capsys: pytest.CaptureFixt
         (["sweep", "--space", "nowhere.yaml"], "nowhere.yaml"),
         (["sweep", "--space", "space.yaml", "--engine", "/no/such/python"], "/no/such/python"),
         (["sweep", "--space", "space.yaml", "--engine", "sim:no-such-profile.yaml"], "no-such-profile.yaml"),
+        (["sweep", "--space", "space.yaml", "--engine", "sim:no-such-profile"], "no-such-profile"),
         (["sweep", "--space", "space.yaml", "--engine", "sim", "--eval-set", "missing.jsonl"], "missing.jsonl"),
         (["sweep", "--space", "space.yaml", "--engine", "sim", "--out", "prompts.jsonl"], "prompts.jsonl"),
         (["sweep", "--space", "space.yaml", "--engine", "sim", "--out", "occupied"], "occupied"),
@@ -185,6 +186,34 @@ def test_no_baseline_is_exit_code_3_and_json_says_so_too(capsys: pytest.CaptureF
     told = capsys.readouterr()
     assert json.loads(told.out.splitlines()[-1])["exit_code"] == 3
     assert "ValueError: no" in told.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sweep", "--space", "nowhere.yaml"],
+        ["sweep", "--no-such-option"],
+        ["noise", "--space", "space.yaml", "--k", "2"],
+        ["plan", "--workers", "0"],
+        ["diagnose", "--max-workers", "none"],
+    ],
+)
+def test_bad_input_is_a_line_of_json_where_that_was_asked_for(
+    arguments: list[str], workshop: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*arguments, "--json") == 2
+    (line,) = capsys.readouterr().out.splitlines()
+    document = json.loads(line)
+    assert document["exit_code"] == 2
+    assert document["error"]
+
+
+def test_noise_of_a_model_that_the_space_does_not_name(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    """Its K is named beside it, so the space needs none."""
+    arguments = ("--space", "space.yaml", "--engine", "sim", "--out", "run", "--lives", "2", "--quiet")
+    assert run("noise", *arguments, "--draft", "org/other", "--k", "3", "--json") == 0
+    arms = json.loads(capsys.readouterr().out)["arms"]
+    assert [(arm["draft"], arm["num_speculative_tokens"]) for arm in arms] == [(None, 0), ("org/other", 3)]
 
 
 def test_an_eval_set_is_imported_and_not_overwritten(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:

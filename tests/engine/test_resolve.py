@@ -115,6 +115,8 @@ def test_the_simulated_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     (tmp_path / "slow.yaml").touch()
     assert resolve_engine("sim") == Engine("sim", sys.executable, SIM_VERSION, "sim", None)
     assert resolve_engine("sim:slow.yaml").profile == str(tmp_path / "slow.yaml")
-    assert resolve_engine("sim:preset").profile == "preset"
+    assert resolve_engine("sim:steady").profile == "steady"
+    with pytest.raises(EngineNotFound, match="no profile 'preset'"):
+        resolve_engine("sim:preset")
     with pytest.raises(EngineNotFound, match=r"fast\.yaml does not exist"):
         resolve_engine("sim:fast.yaml")

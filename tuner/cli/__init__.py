@@ -67,6 +67,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         sys.exit(exit_.exit_code)
     except click.ClickException as error:
         error.show()
+        if "--json" in arguments:
+            _tell_as_json(error.format_message(), "", EXIT_BAD_INPUT)
         sys.exit(EXIT_BAD_INPUT)
     except click.Abort:
         sys.exit(130)
@@ -78,4 +80,8 @@ def _tell(error: TunerError, *, as_json: bool) -> None:
     if error.next_step:
         click.echo(error.next_step, err=True)
     if as_json:
-        click.echo(json.dumps({"error": error.message, "next_step": error.next_step, "exit_code": error.exit_code}))
+        _tell_as_json(error.message, error.next_step, error.exit_code)
+
+
+def _tell_as_json(message: str, next_step: str, exit_code: int) -> None:
+    click.echo(json.dumps({"error": message, "next_step": next_step, "exit_code": exit_code}))

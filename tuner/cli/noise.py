@@ -59,7 +59,9 @@ def noise(
         raise click.UsageError("--draft and --k go together: one draft, at one K.")
     arguments = SessionArguments(**session)
     added = unnamed_drafts(space, drafts)
-    prepared = prepare(SweepRequest(target, space, eval_set, added, engine, download, (), distribution_samples))
+    prepared = prepare(
+        SweepRequest(target, space, eval_set, added, engine, download, (), distribution_samples, draft_k=k)
+    )
     candidate = noise_arm(prepared, drafts[0], k) if drafts and k else None
     with (
         ending_cleanly(f"Finished lives are kept. Resume with: {shlex.join(command_line())}"),

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from tuner.engine.sim import IMITATED_VLLM_VERSION
+from tuner.engine.sim.profile import preset_names
 from tuner.errors import EngineNotFound
 
 SIM_VERSION = f"{IMITATED_VLLM_VERSION}+sim"
@@ -81,6 +82,11 @@ def _simulated(profile: str | None) -> Engine:
         if not path.is_file():
             raise EngineNotFound(f"The simulated engine's profile {path} does not exist.", _HOW_TO_NAME)
         profile = str(path)
+    elif profile is not None and profile not in preset_names() and not Path(profile).is_file():
+        known = ", ".join(preset_names())
+        raise EngineNotFound(
+            f"The simulated engine has no profile {profile!r}.", f"Give a YAML file, or one of {known}."
+        )
     return Engine("sim", sys.executable, SIM_VERSION, "sim", profile)
 
 

@@ -42,18 +42,24 @@ def find_space(name_or_path: str) -> Path:
 
 
 def load_space(
-    name_or_path: str, *, target: str | None = None, eval_set: str | None = None, drafts: Sequence[str] = ()
+    name_or_path: str,
+    *,
+    target: str | None = None,
+    eval_set: str | None = None,
+    drafts: Sequence[str] = (),
+    draft_k: int | None = None,
 ) -> SearchSpace:
     """Read and check a search space.
 
-    target, eval_set: instead of the file's.  drafts: models of draft_model drafts beside the file's, at the file's K.
+    target, eval_set: instead of the file's.  drafts: models of draft_model drafts beside the file's, at the file's K,
+    or at draft_k where the file has none.
     Raises SpaceError with file:line, the key, the nearest known key and the next step.
     """
     yaml = read_yaml(find_space(name_or_path))
     file = _validated(yaml)
     check_engine_args(yaml, file)
     check_concurrency(yaml, file)
-    all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts)
+    all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts, draft_k)
     return SearchSpace(
         name=slug(yaml.path.stem),
         description=file.description,
@@ -81,15 +87,16 @@ def _validated(yaml: YamlText) -> SpaceFile:
 
 
 def _with_named_drafts(
-    yaml: YamlText, file: SpaceFile, specs: tuple[DraftSpec, ...], models: Sequence[str]
+    yaml: YamlText, file: SpaceFile, specs: tuple[DraftSpec, ...], models: Sequence[str], k: int | None
 ) -> tuple[DraftSpec, ...]:
     """Return `specs` with one draft_model draft for each of `models`; each name is made unique."""
-    if models and not file.k:
+    ks = tuple(file.k or ([k] if k else []))
+    if models and not ks:
         raise yaml.error((), "there is no k for the drafts named beside the file.", "Add `k: {min: 1, max: 8}`.")
     for model in models:
         if not model.strip():
             raise SpaceError("A draft was named with an empty path.", "Give a model directory or hub id.")
-        spec = DraftSpec(default_name("draft_model", model), "draft_model", model, {}, tuple(file.k or ()))
+        spec = DraftSpec(default_name("draft_model", model), "draft_model", model, {}, ks)
         taken = {other.name for other in specs}
         if any(other.model == model and other.method == spec.method and not other.options for other in specs):
             raise SpaceError(f"Draft {model!r} is named twice.", "Name it once, in the file or beside it.")
