@@ -17,6 +17,7 @@ VERDICT_WORDS = {
 SAME_WORDS = {
     SameOutput.IDENTICAL: "identical",
     SameOutput.NEAR_TIES: "the same but for near-ties",
+    SameOutput.UNEXPLAINED: "some part, cause not known",
     SameOutput.NO_DIFFERENCE_FOUND: "no difference found",
     SameOutput.DIFFERS: "differ",
     SameOutput.NOT_COMPARED: "not compared",

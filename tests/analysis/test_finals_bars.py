@@ -96,8 +96,8 @@ def test_what_went_wrong_in_fresh_lives_is_a_warning_in_one_line(make_trial: Mak
     trials = [disturbed(t) if t.record.role is Role.FINAL and t.record.candidate.k else t for t in trials]
     (line,) = (w for w in findings(trials, (C1,), protocol=THREE).warnings if "disturbed" in w)
     assert line == (
-        "good K=4 (fresh lives) at chat, concurrency 1, T=0, up to 33 tokens: 9 of 9 repeats were disturbed, "
-        "0 of them left out: other processes"
+        "9 of 27 repeats were disturbed, 0 of them left out (for one: other processes); "
+        "measure again on a quiet machine"
     )
 
 

@@ -119,7 +119,7 @@ def test_one_answer_that_parts_where_the_baseline_is_sure_is_enough(arms: Arms) 
 def test_one_answer_of_many_at_an_unclear_gap_is_no_evidence(arms: Arms) -> None:
     mine = {key: [RIGHT] for key in names(96)} | {"p7": [WRONG]}
     trial, baseline = arms(ALONE, mine, {key: [RIGHT] for key in names(96)}, 0.6)
-    assert sameness(trial, [baseline], ALONE).verdict is SameOutput.NEAR_TIES
+    assert sameness(trial, [baseline], ALONE).verdict is SameOutput.UNEXPLAINED
 
 
 def test_repeats_of_one_prompt_are_not_more_evidence(arms: Arms) -> None:
@@ -127,7 +127,7 @@ def test_repeats_of_one_prompt_are_not_more_evidence(arms: Arms) -> None:
     mine = dict.fromkeys(names(12), [RIGHT] * 3) | dict.fromkeys(names(3), [WRONG] * 3)
     trial, baseline = arms(ALONE, mine, dict.fromkeys(names(12), [RIGHT] * 3))
     found = sameness(trial, [baseline], ALONE)
-    assert (found.equal, found.compared, found.verdict) == (27, 36, SameOutput.NEAR_TIES)
+    assert (found.equal, found.compared, found.verdict) == (27, 36, SameOutput.UNEXPLAINED)
 
 
 def test_a_crowded_baseline_that_differs_from_itself_raises_no_alarm(arms: Arms) -> None:

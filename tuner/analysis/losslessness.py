@@ -79,7 +79,7 @@ def _verdict(arm: Arm, itself: Arm, concurrency: int) -> tuple[SameOutput, str]:
     )
     if p < SIGNIFICANCE:
         return SameOutput.DIFFERS, f"more than its own differences explain (p = {p:.2g})"
-    return SameOutput.NEAR_TIES, f"no more than its own differences explain (p = {p:.2g})"
+    return SameOutput.UNEXPLAINED, f"not clearly more than it differs from itself (p = {p:.2g})"
 
 
 def fisher_p(hits: int, of: int, other_hits: int, other_of: int) -> float:

@@ -170,8 +170,20 @@ class Rules:
         best = next((c for c in line if c.ranked is chosen), top)
         others = [c for c in self.able if c is not best]
         rival = max(others, key=lambda c: _score(c, loads)) if others else None
-        tie = f" {top.name} measured faster by no more than noise: the smaller K is taken." if best is not top else ""
-        return best, rival, tie
+        return best, rival, _tie(top, best, loads) if best is not top else ""
+
+
+def _tie(top: Contender, best: Contender, loads: Loads) -> str:
+    """Return a sentence on a larger K that was measured faster and is not proven to be."""
+    lead = advantage(top.ranked, best.ranked, loads)
+    interval = lead.interval() if lead else None
+    if lead is None or interval is None:
+        return f" {top.name} was measured faster, which one observation cannot prove: the smaller K is taken."
+    low, high = exp(interval[0]), exp(interval[1])
+    return (
+        f" {top.name} was measured at {exp(lead.mean):.2f}x of it (95 % {low:.2f}-{high:.2f}), which is not proven: "
+        f"the smaller K is taken."
+    )
 
 
 def _line(contender: Contender) -> tuple[str, str, str]:

@@ -53,7 +53,7 @@ def screening(
     """
     screened_roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
     worked = tuple(trial for trial in trials if trial.record.ok and trial.record.role in screened_roles)
-    baselines = baseline_lives(worked)
+    baselines = baseline_lives(_of_the_selection(worked))
     if not baselines:
         raise _nothing_measured(trials)
     figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
@@ -85,6 +85,27 @@ def failure_words(trial: Trial) -> str:
         return ""
     told = not failure.cause or failure.cause in failure.message
     return failure.message if told else f"{failure.message} ({failure.cause})"
+
+
+def _of_the_selection(worked: Sequence[Trial]) -> list[Trial]:
+    """Return the trials without baselines that were measured again once the candidates and their closing one were.
+
+    Such lives tell how the engine differs from itself (`tuner noise`). Were they to count, measuring noise after a
+    sweep would change who was selected, and take the fresh lives of those that were from the answer.
+    """
+    last: dict[Place, int] = {}
+    for trial in worked:
+        if trial.record.role is Role.CANDIDATE:
+            last[place_of(trial)] = max(trial.record.number, last.get(place_of(trial), -1))
+    kept, closed = [], set()
+    for trial in sorted(worked, key=lambda t: t.record.number):
+        place, again = place_of(trial), trial.record.role is Role.BASELINE_AGAIN
+        after = again and place in last and trial.record.number > last[place]
+        if not after or place not in closed:
+            kept.append(trial)
+        if after:
+            closed.add(place)
+    return kept
 
 
 def baseline_lives(trials: Sequence[Trial]) -> dict[Place, tuple[Trial, ...]]:

@@ -30,6 +30,7 @@ def run_warnings(
         lines += _doubts(trial)
     for of_one in _by_candidate(fresh):
         lines += _measurement_warnings(of_one, f"{of_one[0].record.candidate.label} (fresh lives)")
+    lines += _disturbed([*trials, *fresh])
     lines += _barred(contenders)
     lines += _changed_settings(trials, baselines)
     lines += [line for at in contenders.values() for c in at if not c.k for line in _drift_warnings(c)]
@@ -79,12 +80,6 @@ def _measurement_warnings(lives: Sequence[Trial], name: str) -> list[str]:
         where = f"{name} at {loads[0].load_point.label}"
         repeats = [repeat for load in loads for repeat in load.repeats]
         lines += [f"{where}: repeat {r.index} left out: {'; '.join(r.problems)}" for r in repeats if r.problems]
-        disturbed = [r for r in repeats if r.disturbances]
-        if disturbed:
-            kept = [r for load in loads for r in counting_repeats(load.repeats) if r.disturbances]
-            left_out = len(disturbed) - len(kept)
-            what = f"{len(disturbed)} of {len(repeats)} repeats were disturbed, {left_out} of them left out"
-            lines.append(f"{where}: {what}: {disturbed[0].disturbances[0]}")
         failed, requests = sum(r.failed for r in repeats), sum(r.requests for r in repeats)
         if failed:
             lines.append(f"{where}: {failed} of {requests} requests failed")
@@ -92,6 +87,19 @@ def _measurement_warnings(lives: Sequence[Trial], name: str) -> list[str]:
         if preempted:
             lines.append(f"{where}: {preempted} preemptions, the KV cache is too small for this load")
     return lines
+
+
+def _disturbed(trials: Sequence[Trial]) -> list[str]:
+    """Say in one line how often the device was not itself, and what to do."""
+    loads = [load for trial in trials for load in trial.record.loads]
+    disturbed = [repeat for load in loads for repeat in load.repeats if repeat.disturbances]
+    if not disturbed:
+        return []
+    kept = sum(bool(repeat.disturbances) for load in loads for repeat in counting_repeats(load.repeats))
+    of = sum(len(load.repeats) for load in loads)
+    which = f"{len(disturbed)} of {of} repeats were disturbed, {len(disturbed) - kept} of them left out"
+    advice = "; measure again on a quiet machine" if kept else ""
+    return [f"{which} (for one: {disturbed[0].disturbances[0]}){advice}"]
 
 
 def _doubts(trial: Trial) -> list[str]:
@@ -120,7 +128,8 @@ def _drift_warnings(contender: Contender) -> list[str]:
     if any(drift is None for _, drift in drifts):
         return [f"the baseline on {device} was measured once: its drift over the sweep is unknown"]
     return [
-        f"the baseline on {device} drifted by {drift.value - 1:+.1%} at {load.label} between its two lives"
+        f"the baseline on {device} drifted by {drift.value - 1:+.1%} at {load.label} between the two of its lives that "
+        f"differ most"
         for load, drift in drifts
         if drift is not None and drift.value is not None and abs(math.log(drift.value)) >= NOTABLE_DRIFT
     ]

@@ -12,12 +12,12 @@ from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
 
 
 def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
-    """Return e.g. "good K=4 runs at 1.62x of no speculation (95 % 1.55-1.70, 24 prompts, over 3 engine lives)"."""
+    """Return e.g. "good K=4 runs at 1.62x of no speculation (TPOT, 95 % 1.55-1.70, 24 prompts, over 3 lives)"."""
     estimate = speedup_estimate(trial, loads)
     if estimate is None:
         return f"{trial.candidate.label} has no speedup"
     where = lives_note(trial.lives) if trial.lives > 1 else "within this engine life"
-    evidence = f"{_spread(estimate)}, {estimate.n} prompt{'s' if estimate.n != 1 else ''}, {where}"
+    evidence = f"TPOT, {_spread(estimate)}, {estimate.n} prompt{'s' if estimate.n != 1 else ''}, {where}"
     return f"{trial.candidate.label} runs at {exp(estimate.mean):.2f}x of no speculation ({evidence})"
 
 

@@ -35,12 +35,14 @@ class Bar:
 class SameOutput(StrEnum):
     """Whether speculation changed the output.
 
-    IDENTICAL, NEAR_TIES: at temperature 0.  NO_DIFFERENCE_FOUND: sampled, and the test on first tokens found nothing.
+    IDENTICAL, NEAR_TIES: at temperature 0.  UNEXPLAINED: answers part, for reasons that are not known, and not clearly
+    more often than the baseline's own do.  NO_DIFFERENCE_FOUND: sampled, and the test on first tokens found nothing.
     NOT_COMPARED: sampled without that test, or there was nothing to compare with.
     """
 
     IDENTICAL = "identical"
     NEAR_TIES = "near_ties"
+    UNEXPLAINED = "unexplained"
     NO_DIFFERENCE_FOUND = "no_difference_found"
     DIFFERS = "differs"
     NOT_COMPARED = "not_compared"

@@ -67,6 +67,8 @@ def _spread(resolution: Resolution) -> str:
     words = f"an effect of {resolution.smallest_effect:.1%} would be seen in nine of ten sweeps like this one"
     if resolution.life_sd is None or resolution.repeat_sd is None:
         return f"{words}."
+    if resolution.life_sd == 0.0:
+        return f"{words}; lives differed no more than their repeats explain ({resolution.repeat_sd:.1%} SD)."
     return (
         f"{words}; from life to life the speedup differs by {resolution.life_sd:.1%} (SD), and the repeats within a "
         f"life add {resolution.repeat_sd:.1%}."

@@ -61,7 +61,7 @@ def noise_cells(arm: ArmNoise, load: LoadNoise, protocol: Protocol) -> list[str]
         str(load.lives),
         str(load.repeats or ""),
         _sd(load.repeat),
-        _sd(load.life or load.total),
+        _sd(load.life) or f"{_sd(load.total)}, repeats included",
         f"{load.largest:.2%}",
         smallest,
         *(_lives((load.lives_for or {})[effect]) for effect in EFFECTS),
