@@ -84,6 +84,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         findings,
         warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings),
         floor=_floor(findings, manifest, trials),
+        finished=complete,
     )
     explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)
     try:

@@ -66,7 +66,7 @@ def report_markdown(
     """Return the page.  plots: image paths relative to where the page will lie.  explained: sections on causes."""
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
-        lines += [*_answer(answer), ""]
+        lines += [*_answer(answer, findings.finished), ""]
     if findings.warnings:
         lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
     for plot in plots:
@@ -93,8 +93,9 @@ def report_markdown(
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _answer(answer: Answer) -> Iterator[str]:
-    yield f"**At temperature {answer.temperature:g}: {verdict_words(answer)}.** {answer.why}"
+def _answer(answer: Answer, finished: bool) -> Iterator[str]:
+    so_far = "At" if finished else "Not finished. So far, at"
+    yield f"**{so_far} temperature {answer.temperature:g}: {verdict_words(answer)}.** {answer.why}"
     if answer.verdict is Verdict.SPECULATE_BELOW:
         yield ""
         yield (

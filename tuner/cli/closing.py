@@ -76,6 +76,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
     report = result.report
     return {
         "run": str(report.run),
+        "finished": report.findings.finished,
         "verdict": report.findings.answers[0].verdict.value,
         "best": _best(report.findings.answers[0]),
         "answers": [
@@ -86,12 +87,15 @@ def summary(result: SweepResult) -> dict[str, Json]:
                 "speedup": answer.objective.value,
                 "speedup_low": answer.objective.low,
                 "speedup_high": answer.objective.high,
+                "prompts": answer.objective.n,
                 "engine_lives": answer.lives,
                 "up_to": answer.up_to,
                 "below": answer.below,
+                "why": answer.why,
             }
             for answer in report.findings.answers
         ],
+        "warnings": list(report.findings.warnings),
         "artifact": str(report.artifact),
         "engine_starts": result.engine_starts,
         "trials": result.trials,

@@ -100,6 +100,7 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "target": context.target,
         "verdict": first.verdict.value,
         "why": first.why,
+        "finished": findings.finished,
         "answers": [_answer(findings, answer) for answer in findings.answers],
         "warnings": list(findings.warnings),
         "failed": dict(findings.failed),

@@ -200,7 +200,8 @@ class Findings:
     """Everything that analysis concludes from a run's records.
 
     trials: single lives.  finals: arms measured in fresh lives, baselines included.  floor: what reading the weights
-    takes in each step, and how near the baseline comes to it.  barred: one for each reason.
+    takes in each step, and how near the baseline comes to it.  finished: whether all was measured that was asked
+    for.  barred: one for each reason.
     """
 
     answers: tuple[Answer, ...]
@@ -210,4 +211,5 @@ class Findings:
     failed: Mapping[str, str]
     finals: tuple[TrialFigures, ...] = ()
     floor: Mapping[str, Figure] = field(default_factory=dict)
+    finished: bool = True
     barred: tuple[Barred, ...] = ()
