@@ -109,7 +109,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
 def explanation_sections(explained: Explanation, manifest: RunManifest) -> list[str]:
     """Return the lines of the report that explain the answer; none where nothing was measured for that."""
     return [
-        *apart_section(explained.apart),
+        *apart_section(explained.apart, asked=manifest.protocol.drafts_alone),
         *dragged_section(explained.second),
         *noise_section(explained.noise, manifest.protocol),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -51,3 +52,17 @@ def test_a_recommended_draft_without_token_ids_is_said_to_be_uncompared(make_tri
     assert not any("not compared" in line for line in findings(trials, (C1,)).warnings)
     (line,) = (w for w in findings([bare(t) for t in trials], (C1,)).warnings if "not compared" in w)
     assert line.startswith("the outputs of good K=4 at chat, concurrency 1")
+
+
+@pytest.mark.parametrize("spread", [0.5, 3.0, 12.0])
+def test_what_two_wild_prompts_could_have_shown_is_no_number(make_trial: Make, spread: float) -> None:
+    """One degree of freedom, sixteen candidates: the smallest effect in sight is larger than any float."""
+
+    def tpot(_load: LoadPoint, prompt: int, _repeat: int) -> float:
+        return 0.02 * math.exp(spread * (-1) ** prompt)
+
+    candidates = [make_trial(k, k=k, prompts=2, repeats=1, tpot=tpot) for k in range(1, 17)]
+    (answer,) = findings([make_trial(0, prompts=2, repeats=1), *candidates], (C1,)).answers
+    assert "could have seen no less than over 1000%" in answer.why
+    assert answer.resolution is not None
+    assert math.isfinite(answer.resolution.smallest_effect)

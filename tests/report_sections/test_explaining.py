@@ -33,7 +33,9 @@ def test_draft_and_target_apart_with_its_rules_and_what_failed(make_trial: Make)
 def test_nothing_measured_is_no_section(make_trial: Make) -> None:
     ngram_alone = apart([make_trial(0), make_trial(1, k=2, draft="ngram", method="ngram")], (C1,))
     assert list(apart_section(ngram_alone)) == []
+    assert any("over a plain step" in line for line in apart_section(ngram_alone, asked=True))
     assert list(apart_section(Apart((), (), {}))) == []
+    assert list(apart_section(Apart((), (), {}), asked=True)) == []
     assert list(dragged_section(())) == []
     assert list(noise_section((), Protocol())) == []
 

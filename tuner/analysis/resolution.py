@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tuner.analysis.comparison import load_figures, speedup_estimate
 from tuner.analysis.power import lives_needed, noncentrality, smallest_effect
-from tuner.analysis.statistics import CONFIDENCE, Estimate, Spread, combined
+from tuner.analysis.statistics import CONFIDENCE, Estimate, Spread, combined, exp
 from tuner.records import Limit, LoadPoint, Protocol, Resolution, TrialFigures
 
 RESOLVE = Protocol.resolve
@@ -46,6 +46,11 @@ def repeat_spread(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Spread:
     return combined(parts)
 
 
+def _fraction(log_ratio: float) -> float:
+    """Return e^x - 1, kept finite: with one degree of freedom an effect would have to be astronomically large."""
+    return exp(log_ratio) - 1 if log_ratio > 1 else math.expm1(log_ratio)
+
+
 def _over_lives(
     trial: TrialFigures,
     loads: Sequence[LoadPoint],
@@ -58,8 +63,8 @@ def _over_lives(
     within = min(repeats.variance, variance)
     smallest = smallest_effect(math.sqrt(variance), estimate.lives, confidence)
     enough = {
-        "smallest_effect": math.expm1(smallest),
-        "effect": math.expm1(effect),
+        "smallest_effect": _fraction(smallest),
+        "effect": _fraction(effect),
         "life_sd": math.sqrt(variance - within),
         "repeat_sd": math.sqrt(within),
     }
@@ -90,8 +95,8 @@ def _within_one_life(
     se = estimate.se or 0.0
     sampling = noncentrality(confidence, estimate.df) * se
     common = {
-        "smallest_effect": math.expm1(sampling + estimate.allowance),
-        "effect": math.expm1(effect),
+        "smallest_effect": _fraction(sampling + estimate.allowance),
+        "effect": _fraction(effect),
         "repeat_sd": math.sqrt(repeats.variance),
     }
     if estimate.allowance >= effect or estimate.allowance > sampling:

@@ -43,7 +43,7 @@ def what_limits(
     fine = resolution(trial, loads, resolve, confidence)
     if estimate is None or fine is None:
         return "one prompt gives no interval, more prompts are needed"
-    smallest = f"this sweep could have seen no less than {fine.smallest_effect:.1%}"
+    smallest = f"this sweep could have seen no less than {effect_words(fine.smallest_effect)}"
     return f"{_why(trial, loads, estimate, fine, confidence, candidates)}; {smallest}{_remedy(fine)}"
 
 
@@ -68,6 +68,11 @@ def _why(
     return f"too little to tell from no speculation with {estimate.n} prompts"
 
 
+def effect_words(fraction: float) -> str:
+    """Return "5.9%", or "over 1000%" from where the number means no more than that."""
+    return f"{fraction:.1%}" if fraction < 10 else "over 1000%"
+
+
 _REMEDIES = {
     Limit.LIVES: "about {n} fresh engine lives",
     Limit.REPEATS: "about {n} repeats per engine life",
@@ -78,4 +83,4 @@ _REMEDIES = {
 def _remedy(fine: Resolution) -> str:
     if fine.needed is None or fine.limited_by not in _REMEDIES:
         return ""
-    return f", and {_REMEDIES[fine.limited_by].format(n=fine.needed)} would settle {fine.effect:.1%}"
+    return f", and {_REMEDIES[fine.limited_by].format(n=fine.needed)} would settle {effect_words(fine.effect)}"

@@ -20,9 +20,12 @@ _VERIFICATION = (
 )
 
 
-def apart_section(apart: Apart) -> Iterator[str]:
-    """Yield the section; nothing where no draft was served alone."""
-    if not apart.drafts and not apart.failed:
+def apart_section(apart: Apart, *, asked: bool = False) -> Iterator[str]:
+    """Yield the section; nothing where no draft was served alone.
+
+    asked: whether it was asked for; then n-gram alone is reason enough.
+    """
+    if not apart.drafts and not apart.failed and not (asked and apart.verification):
         return
     yield "## Draft and target apart"
     yield ""

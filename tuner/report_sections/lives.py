@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tuner.analysis.rounds import round_speedups
+from tuner.analysis.wording import effect_words
 from tuner.records import Answer, Findings, LoadFigures, Resolution, TrialFigures
 from tuner.words import full_label, milliseconds, times
 
@@ -64,7 +65,7 @@ def _precision(answer: Answer) -> Iterator[str]:
 
 
 def _spread(resolution: Resolution) -> str:
-    words = f"an effect of {resolution.smallest_effect:.1%} would be seen in nine of ten sweeps like this one"
+    words = f"an effect of {effect_words(resolution.smallest_effect)} would be seen in nine of ten sweeps like this one"
     if resolution.life_sd is None or resolution.repeat_sd is None:
         return f"{words}."
     if resolution.life_sd == 0.0:
