@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.findings import findings
-from tuner.records import BarKind, LoadPoint, Protocol, Role, Sampling, Trial, Verdict
+from tuner.records import BarKind, LoadPoint, Protocol, Role, SameOutput, Sampling, Trial, Verdict
 
 Make = Callable[..., Trial]
 C1 = LoadPoint("chat", 1, 33)
@@ -106,3 +106,19 @@ def test_that_what_was_measured_again_is_slower_is_not_said_of_all(make_trial: M
     (answer,) = findings(trials, (C1,), protocol=THREE).answers
     assert answer.verdict is Verdict.DO_NOT
     assert answer.why.startswith("What was measured again in fresh lives is slower")
+
+
+def test_the_outputs_of_the_answer_are_those_of_its_farthest_life(make_trial: Make) -> None:
+    """One token of one answer in one fresh life: no fault, and not what the single life showed either."""
+    trials = sweep(make_trial, {4: 1.8})
+    (before,) = findings(trials, (C1,), protocol=THREE).answers
+    assert before.loads[0].sameness is not None
+    assert before.loads[0].sameness.verdict is SameOutput.IDENTICAL
+    last = trials[-1]
+    odd = replace(last.samples[0], token_ids=(*last.samples[0].token_ids[:-1], 999))
+    trials[-1] = replace(last, samples=(odd, *last.samples[1:]))
+    (answer,) = findings(trials, (C1,), protocol=THREE).answers
+    assert answer.best.k == 4
+    assert answer.loads[0].sameness is not None
+    assert answer.loads[0].sameness.verdict is SameOutput.UNEXPLAINED
+    assert (answer.loads[0].sameness.equal, answer.loads[0].sameness.compared) == (17, 18)

@@ -18,13 +18,25 @@ from tuner.analysis.comparison import speedup_estimate
 from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
 from tuner.analysis.levels import Levels, claim_of, final_levels, look_confidence, spending
-from tuner.analysis.outputs import output_bars
+from tuner.analysis.outputs import compared_outputs, farthest, output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
 from tuner.analysis.selection import Screened, decide
 from tuner.analysis.statistics import CONFIDENCE
-from tuner.records import Bar, BarKind, Candidate, Protocol, Role, Trial, Verdict
+from tuner.records import (
+    Bar,
+    BarKind,
+    Candidate,
+    LoadFigures,
+    LoadPoint,
+    Losslessness,
+    Protocol,
+    Role,
+    Trial,
+    TrialFigures,
+    Verdict,
+)
 
 UNLUCKY = 0.25
 """Probability that a standard deviation of few lives is smaller, by chance, than what the plan for more assumes."""
@@ -160,10 +172,12 @@ def only_rounds(arm: Arm, rounds: Sequence[int]) -> Arm:
 def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Trial], confidence: float) -> Contender:
     loads = screened.loads
     bars: list[Bar] = failures_over_lives(list(arm.pairs.values()), loads)
+    outputs: list[tuple[LoadPoint, Losslessness]] = []
     for life, baseline in arm.pairs.values():
         bars += [b for b in disqualifications(life, baseline, loads) if b.kind is not BarKind.MORE_FAILURES]
-        bars += output_bars(life, (*_same_engine(trials, baseline), baseline), loads)
-    own = final_figures(arm, loads, confidence=confidence)
+        outputs += compared_outputs(life, (*_same_engine(trials, baseline), baseline), loads)
+    bars += output_bars(outputs)
+    own = _with_outputs(final_figures(arm, loads, confidence=confidence), outputs)
     ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
     return Contender(
         figures=own,
@@ -171,6 +185,15 @@ def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Tr
         bars=tuple(dict.fromkeys(bars)),
         preempted=any(preemptions(life, loads) for life in arm.lives.values()),
     )
+
+
+def _with_outputs(figures: TrialFigures, outputs: Sequence[tuple[LoadPoint, Losslessness]]) -> TrialFigures:
+    """Return the figures with, at each load point, the comparison of the life that is farthest from the baseline."""
+
+    def of_load(load: LoadFigures) -> Losslessness | None:
+        return farthest(same for point, same in outputs if point.key == load.load_point.key)
+
+    return replace(figures, loads=tuple(replace(load, sameness=of_load(load)) for load in figures.loads))
 
 
 def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:

@@ -19,11 +19,12 @@ from tuner.analysis.comparison import (
 )
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.levels import Levels, Loads, per_sweep_confidence, screening_levels
+from tuner.analysis.outputs import farthest
 from tuner.analysis.paired import lives_note
 from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.rules import Choice, Rules
 from tuner.analysis.statistics import ratio_figure
-from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, TrialFigures, Verdict
+from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, Losslessness, TrialFigures, Verdict
 
 PROVISIONAL = " Provisional: the baseline was measured once, so drift is unknown."
 SIMILAR = "weighted geometric mean over load points of paired TPOT ratios, prompts as a sample"
@@ -135,10 +136,15 @@ def _figures_at(trial: TrialFigures, loads: Loads) -> tuple[LoadFigures, ...]:
 
 
 def _compared(loads: Sequence[LoadFigures], screened: Screened, best: Candidate) -> tuple[LoadFigures, ...]:
-    """Return figures of fresh lives with the outputs as they were compared before selection."""
+    """Return the figures with the outputs of all lives, the one before selection included, that is: of the farthest."""
     figures = next((c.figures for c in screened.contenders if c.figures.candidate.key == best.key), None)
-    same = {load.load_point.key: load.sameness for load in figures.loads} if figures else {}
-    return tuple(replace(load, sameness=load.sameness or same.get(load.load_point.key)) for load in loads)
+    before = {load.load_point.key: load.sameness for load in figures.loads} if figures else {}
+
+    def outputs(load: LoadFigures) -> Losslessness | None:
+        both = (before.get(load.load_point.key), load.sameness)
+        return farthest(same for same in both if same is not None)
+
+    return tuple(replace(load, sameness=outputs(load)) for load in loads)
 
 
 def best_baseline(baselines: Sequence[Contender], loads: Loads) -> Contender:
