@@ -48,7 +48,8 @@ def noise(
     none. With --draft and --k (a draft's name in SPACE, or a model) it does so for that setting too: an engine that
     speculates can differ far more from life to life than a plain one.
 
-    The lives are kept in the run directory of a sweep of SPACE: a sweep uses them, and lives of a sweep count here.
+    The lives are kept in the run directory of a sweep of SPACE: a sweep with the same drafts uses them, and lives of a
+    sweep count here.
     """
     from tuner.cli.noise_table import noise_table
     from tuner.cli.sweep import command_line
