@@ -66,3 +66,14 @@ def test_what_two_wild_prompts_could_have_shown_is_no_number(make_trial: Make, s
     assert "could have seen no less than over 1000%" in answer.why
     assert answer.resolution is not None
     assert math.isfinite(answer.resolution.smallest_effect)
+
+
+def test_lives_without_a_valid_repeat_are_not_counted_in_the_sentence(make_trial: Make) -> None:
+    """The baseline of the third round saw foreign traffic in all its repeats: two rounds are left."""
+    trials = [make_trial(0), make_trial(1, k=4, tpot=0.01)]
+    for number in range(3):
+        problems = dict.fromkeys(range(3), ("foreign traffic: 9 requests",)) if number == 2 else {}
+        trials.append(make_trial(len(trials), final_round=number, problems=problems))
+        trials.append(make_trial(len(trials), k=4, tpot=0.01 + 0.00001 * number, final_round=number))
+    (answer,) = findings(trials, (C1,), protocol=Protocol(lives=3, max_lives=3)).answers
+    assert "over 2 engine lives" in answer.why

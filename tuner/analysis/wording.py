@@ -16,7 +16,7 @@ def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
     estimate = speedup_estimate(trial, loads)
     if estimate is None:
         return f"{trial.candidate.label} has no speedup"
-    where = lives_note(trial.lives) if trial.lives > 1 else "within this engine life"
+    where = lives_note(estimate.lives) if trial.lives > 1 else "within this engine life"
     evidence = f"TPOT, {_spread(estimate)}, {estimate.n} prompt{'s' if estimate.n != 1 else ''}, {where}"
     return f"{trial.candidate.label} runs at {exp(estimate.mean):.2f}x of no speculation ({evidence})"
 
