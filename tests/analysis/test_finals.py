@@ -285,3 +285,39 @@ def test_trials_in_another_order_are_judged_alike(make_trial: Make) -> None:
     single_lives = [t for t in trials if t.record.role is not Role.FINAL]
     fresh = [t for t in trials if t.record.role is Role.FINAL]
     assert judged([*single_lives, *fresh[::-1]], THREE) == judged(trials, THREE)
+
+
+def test_no_advice_against_speculation_where_another_paid_in_its_single_life(make_trial: Make) -> None:
+    """K = 2 and 4 win their single lives and lose their fresh ones; K = 1 was never asked again."""
+    answer = only(confirmed(make_trial, single(make_trial, {1: 1.3, 2: 1.5, 4: 1.6}), THREE, true(0.8, 0.01)), THREE)
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert "good K=1 was faster in its single life (1.30x" in answer.why
+    lost = only(confirmed(make_trial, single(make_trial, {1: 0.7, 2: 1.5, 4: 1.6}), THREE, true(0.8, 0.01)), THREE)
+    assert lost.verdict is Verdict.DO_NOT
+
+
+def test_what_the_first_look_settled_stands_when_another_temperature_goes_on(make_trial: Make) -> None:
+    """At T=0 three lives are clear and later ones are wild; T=0.7 asks for the later ones."""
+    loads = (C1, replace(C1, sampling=Sampling(temperature=0.7)))
+
+    def tpot(load: LoadPoint, number: int, k: int) -> float:
+        noise = SPREAD[number % 12]
+        if not k:
+            return 0.02
+        if load.sampling.temperature:
+            return 0.02 * math.exp(-0.04 + 0.03 * noise)
+        return 0.02 * math.exp(-0.5 + (0.01 if number < 3 else 0.9) * noise)
+
+    trials = single(make_trial, {2: 1.3}, loads)
+    for number in range(12):
+        for k in (0, 2):
+            at = {load.key: tpot(load, number, k) for load in loads}
+            trials.append(
+                make_trial(
+                    len(trials), k=k, tpot=lambda load, _i, _r, at=at: at[load.key], loads=loads, final_round=number
+                )
+            )
+    judgement = judged(trials, ADAPTIVE, loads)
+    assert len(judgement.rounds) > 3
+    assert judgement.choices[0] is not None
+    assert (judgement.choices[0].verdict, judgement.choices[0].best.figures.lives) == (Verdict.SPECULATE, 3)

@@ -95,15 +95,15 @@ def test_means_over_lives_are_of_prompts_that_all_have() -> None:
 
 
 def test_prompts_like_these_by_hand() -> None:
-    # Rounds' means 0.2 and 0.4: mean 0.3, s^2/2 = 0.02/2 = 0.01 with 1 df.
-    # Prompts' means over the rounds 0.1, 0.3, 0.5: s^2/3 = 0.04/3 with 2 df.
-    similar = similar_prompts(columns([[0.0, 0.2, 0.4], [0.2, 0.4, 0.6]]))
+    # Rounds' means 0.9 and 0.92: s^2/2 = 0.0002/2 = 0.0001 with 1 df.
+    # Prompts' means over the rounds 0.01, 0.91, 1.81: s^2/3 = 0.81/3 = 0.27 with 2 df.
+    similar = similar_prompts(columns([[0.0, 0.9, 1.8], [0.02, 0.92, 1.82]]))
     assert similar is not None
-    assert similar.mean == pytest.approx(0.3)
+    assert similar.mean == pytest.approx(0.91)
     assert (similar.n, similar.lives) == (3, 2)
-    variance = 0.01 + 0.04 / 3
+    variance = 0.0001 + 0.27
     assert similar.se == pytest.approx(math.sqrt(variance))
-    assert similar.df == pytest.approx(variance**2 / (0.01**2 / 1 + (0.04 / 3) ** 2 / 2))
+    assert similar.df == pytest.approx(variance**2 / (0.0001**2 / 1 + 0.27**2 / 2))
 
 
 def test_prompts_like_these_of_one_round_or_one_prompt_have_no_interval() -> None:
@@ -143,3 +143,11 @@ def test_the_order_of_trials_changes_nothing(make_trial: Make) -> None:
         return {arm.candidate.key: {n: t.record.number for n, t in arm.lives.items()} for arm in arms(of)}
 
     assert found(trials[::-1]) == found(trials)
+
+
+@given(st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=2, max_size=6))
+def test_the_wider_claim_has_the_wider_interval(rounds: list[list[float]]) -> None:
+    these, similar = over_rounds(columns(rounds)), similar_prompts(columns(rounds))
+    inner, outer = these and these.interval(), similar and similar.interval()
+    if inner and outer:
+        assert outer[1] - outer[0] >= inner[1] - inner[0] - 1e-9

@@ -42,13 +42,15 @@ def run_task(task: Task) -> list[Told]:
     return [run_sweep(effect_world(regime, seed), PROTOCOL, regime.follow) for seed in seeds]
 
 
-def tasks_of(regimes: Sequence[Regime], surfaces: bool, sweeps: int, seed: int) -> list[Task]:
-    """Return all work in portions; no two sweeps share a seed."""
+def tasks_of(regimes: Sequence[Regime], surfaces: bool, sweeps: int, seed: int, only: str | None = None) -> list[Task]:
+    """Return all work in portions; no two sweeps share a seed.  only: one kind of the regimes' sweeps."""
     kinds = [(regime.name, kind, sweeps) for regime in regimes for kind in _kinds(regime)]
     if surfaces:
         kinds.append((SURFACES, SURFACES, RANDOM_SWEEPS * sweeps))
     tasks = []
     for place, (name, kind, count) in enumerate(kinds):
+        if only is not None and kind not in (only, SURFACES):
+            continue
         first = (seed * 1000 + place) * 100_000
         seeds = range(first, first + count)
         tasks += [(name, kind, tuple(seeds[i : i + CHUNK])) for i in range(0, count, CHUNK)]
@@ -59,9 +61,11 @@ def _kinds(regime: Regime) -> tuple[str, ...]:
     return ("effect", "alike") if regime.alike else ("effect",)
 
 
-def bench(regimes: Sequence[Regime], surfaces: bool, sweeps: int, seed: int, workers: int) -> dict[str, Scores]:
+def bench(
+    regimes: Sequence[Regime], surfaces: bool, sweeps: int, seed: int, workers: int, only: str | None = None
+) -> dict[str, Scores]:
     """Return the rates of each regime, and of the random surfaces, with `bars` in each."""
-    tasks = tasks_of(regimes, surfaces, sweeps, seed)
+    tasks = tasks_of(regimes, surfaces, sweeps, seed, only)
     told: dict[tuple[str, str], list[Told]] = {}
     with ProcessPoolExecutor(workers, initializer=os.nice, initargs=(10,)) as pool:
         for (name, kind, _), found in zip(tasks, pool.map(run_task, tasks), strict=True):
@@ -87,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.truth")
     parser.add_argument("--sweeps", type=int, default=300, help="sweeps of each kind in each regime")
     parser.add_argument("--regime", action="append", choices=names, help="only this one; can be given again")
+    parser.add_argument("--only", choices=["effect", "alike"], help="sweeps with a true effect, or those without any")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help=f"write the result to {DOCUMENT.name} in docs/")
@@ -94,7 +99,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     wanted = set(args.regime or names)
     began_s = time.monotonic()
     chosen = [regime for regime in REGIMES if regime.name in wanted]
-    found = bench(chosen, SURFACES in wanted, args.sweeps, args.seed, args.workers)
+    found = bench(chosen, SURFACES in wanted, args.sweeps, args.seed, args.workers, args.only)
     bars = {name: scores.pop("bars") for name, scores in found.items()}
     ok = all(good for of_one in bars.values() if isinstance(of_one, dict) for good in of_one.values())
     result = {

@@ -17,13 +17,14 @@ from dataclasses import dataclass, replace
 from tuner.analysis.comparison import speedup_estimate
 from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
-from tuner.analysis.levels import Levels, claim_of, final_levels, look_confidence, spending
+from tuner.analysis.levels import Levels, claim_of, final_levels, look_confidence, per_sweep_confidence, spending
 from tuner.analysis.outputs import compared_outputs, farthest, output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
 from tuner.analysis.selection import Screened, decide
 from tuner.analysis.statistics import CONFIDENCE
+from tuner.analysis.wording import in_short
 from tuner.records import (
     Bar,
     BarKind,
@@ -91,7 +92,12 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
             break
         judged, confidence = lives, look_confidence(part)
         looks = [_look(s, (*first_lives, *fresh), complete[:lives], part, len(screened)) for s in screened]
-        choices, contenders = tuple(choice for choice, _ in looks), tuple(found for _, found in looks)
+        # What the first look settled stands: further lives were measured for another temperature.
+        choices = tuple(
+            old if old is not None and old.verdict is not Verdict.INCONCLUSIVE else new
+            for old, (new, _) in zip(choices, looks, strict=True)
+        )
+        contenders = tuple(found for _, found in looks)
         more = _more(choices, protocol) if look + 1 < len(parts) else lives
         if more <= lives:
             break
@@ -157,7 +163,26 @@ def _look(
         for c in (screened.baseline, *screened.finalists)
     )
     barred = (*(contender for contender in contenders if contender.reasons), *screened.barred)
-    return decide(base, contenders, screened.loads, barred, levels, screened.resolve), tuple(contenders)
+    choice = decide(base, contenders, screened.loads, barred, levels, screened.resolve)
+    return _unless_others_pay(choice, screened), tuple(contenders)
+
+
+def _unless_others_pay(choice: Choice, screened: Screened) -> Choice:
+    """Return the choice, but no advice against speculation where another candidate paid in its single life."""
+    if choice.verdict is not Verdict.DO_NOT:
+        return choice
+    able = [c for c in screened.contenders if c.k and not c.reasons and c not in screened.finalists]
+    level = per_sweep_confidence(len(able))
+    for other in able:
+        estimate = speedup_estimate(other.figures, screened.loads)
+        if estimate is not None and estimate.above(0.0, level):
+            measured = in_short(other.figures, screened.loads)
+            why = (
+                f"{choice.why} But {other.name} was faster in its single life ({measured}) and was not measured again: "
+                f"lives differ more than the single ones showed."
+            )
+            return replace(choice, verdict=Verdict.INCONCLUSIVE, why=why)
+    return choice
 
 
 def only_rounds(arm: Arm, rounds: Sequence[int]) -> Arm:

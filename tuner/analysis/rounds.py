@@ -21,6 +21,7 @@ from tuner.analysis.statistics import (
     log_ratios,
     mean_estimate,
     over_rounds,
+    student_t,
 )
 from tuner.records import Candidate, LoadFigures, Role, Trial
 
@@ -97,7 +98,9 @@ def similar_prompts(rounds: Sequence[Sequence[Column]], confidence: float = CONF
 
     The prompts are a second random factor, crossed with the rounds: the variance over prompts of their means over the
     rounds, divided by their number, is added to that of the rounds (Welch-Satterthwaite for the degrees of freedom).
-    The means over the rounds still hold some of the rounds' noise, which errs on the wide side.
+    The means over the rounds still hold some of the rounds' noise, which errs on the wide side. A claim about more than
+    these prompts is never more certain than the one about these: where more degrees of freedom would make it so, those
+    of the rounds count.
     """
     these = over_rounds(rounds, confidence)
     if these is None or these.se is None:
@@ -110,4 +113,6 @@ def similar_prompts(rounds: Sequence[Sequence[Column]], confidence: float = CONF
     if prompts is None or prompts.se is None:
         return replace(these, se=None)
     both = combined([Spread(these.se**2, these.df), Spread(prompts.se**2, prompts.df)])
-    return replace(these, se=math.sqrt(both.variance), df=both.df)
+    se = math.sqrt(both.variance)
+    wider = student_t(confidence, both.df) * se >= student_t(confidence, these.df) * these.se
+    return replace(these, se=se, df=both.df if wider else these.df)
