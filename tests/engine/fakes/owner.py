@@ -5,11 +5,15 @@ Prints its supervisor's pid when the engine serves. FORK "1": a forked child kee
 
 import json
 import os
+import signal
 import sys
 import time
 from pathlib import Path
 
 from tuner.engine.process import Launch, running_engine
+
+# A background job of a non-interactive shell inherits an ignored SIGINT; the tests send one all the same.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 facts = json.loads(sys.argv[1])
 launch = Launch(**{**facts, "command": tuple(facts["command"]), "log_path": Path(facts["log_path"])})
