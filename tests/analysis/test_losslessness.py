@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from tuner.analysis.losslessness import MAX_DIVERGENCES, fisher_p, sameness
+from tuner.analysis.losslessness import MAX_DIVERGENCES, sameness
+from tuner.analysis.statistics import fisher_more
 from tuner.records import (
     DISTRIBUTION_REPEAT,
     REFERENCE_REPEAT,
@@ -204,12 +205,12 @@ def test_nothing_to_compare(arms: Arms) -> None:
 def test_fisher_s_test_is_scipy_s(hits: int, of: int, other_hits: int, other_of: int) -> None:
     hits, other_hits = min(hits, of), min(other_hits, other_of)
     table = [[hits, of - hits], [other_hits, other_of - other_hits]]
-    assert fisher_p(hits, of, other_hits, other_of) == pytest.approx(fisher_exact(table, "greater").pvalue)
+    assert fisher_more(hits, of, other_hits, other_of) == pytest.approx(fisher_exact(table, "greater").pvalue)
 
 
 def test_fisher_s_test_by_hand() -> None:
     # All 8 of 8 against 0 of 8: one of the C(16, 8) ways to choose eight of sixteen.
-    assert fisher_p(8, 8, 0, 8) == pytest.approx(1 / 12870)
+    assert fisher_more(8, 8, 0, 8) == pytest.approx(1 / 12870)
 
 
 # --- above temperature 0 ----------------------------------------------------------------------------------------------

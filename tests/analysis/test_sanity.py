@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import fisher_exact
 
-from tuner.analysis.sanity import Shares, fisher_more, repeats_itself, repetition, text_bars
+from tuner.analysis.sanity import Shares, repeats_itself, repetition, text_bars
+from tuner.analysis.statistics import fisher_more
 from tuner.records import BarKind, LoadPoint, RequestSample, Sampling, Trial
 from tuner.store.reading import read_run
 

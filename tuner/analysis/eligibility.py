@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.plausible import counter_bars
-from tuner.analysis.sanity import fisher_more, text_bars
+from tuner.analysis.sanity import text_bars
+from tuner.analysis.statistics import fisher_more
 from tuner.records import Bar, BarKind, Barred, LoadMeasurement, LoadPoint, Trial, TrialFigures, canonical_json
 
 FAILURE_LEVEL = 0.05

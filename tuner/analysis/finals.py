@@ -23,7 +23,7 @@ from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
 from tuner.analysis.selection import Screened, decide
-from tuner.analysis.statistics import CONFIDENCE
+from tuner.analysis.statistics import CONFIDENCE, sd_ratio
 from tuner.analysis.wording import in_short
 from tuner.records import (
     Bar,
@@ -261,14 +261,7 @@ def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:
         effect = max(abs(estimate.mean), math.log1p(protocol.resolve))
         if lives_needed(sd, effect, choice.confidence) <= estimate.lives:
             continue
-        needed = lives_needed(sd / _low_ratio(estimate.df), effect, choice.confidence)
+        needed = lives_needed(sd / sd_ratio(estimate.df, UNLUCKY), effect, choice.confidence)
         if lives_needed(sd, effect, choice.confidence) <= HOPELESS * protocol.max_lives:
             wanted = max(wanted, min(protocol.max_lives, needed))
     return wanted
-
-
-def _low_ratio(df: float) -> float:
-    """Return the UNLUCKY quantile of s / sigma for s with df degrees of freedom."""
-    from scipy.special import chdtri
-
-    return math.sqrt(float(chdtri(df, 1 - UNLUCKY)) / df)

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from tuner.analysis.distribution import ERROR_RATE, distribution_groups, first_tokens, prefix_test
 from tuner.analysis.divergence import Arm, against_baseline, against_itself, reference_answers, timed_answers
+from tuner.analysis.statistics import fisher_more
 from tuner.records import Divergence, LoadPoint, Losslessness, SameOutput, Trial
 
 SIGNIFICANCE = 0.01
@@ -71,7 +72,7 @@ def _verdict(arm: Arm, itself: Arm, concurrency: int) -> tuple[SameOutput, str]:
         return SameOutput.DIFFERS, f"at {where} it prefers its own token by {worst.gap:.2g} nats, which is no rounding"
     if not itself.compared and concurrency > 1:
         return SameOutput.NOT_COMPARED, "how far it differs from itself is not known from one repeat"
-    p = fisher_p(
+    p = fisher_more(
         hits=math.floor(arm.unexplained_prompts + _EPSILON),
         of=len(arm.counts),
         other_hits=math.ceil(itself.unexplained_prompts - _EPSILON),
@@ -80,18 +81,6 @@ def _verdict(arm: Arm, itself: Arm, concurrency: int) -> tuple[SameOutput, str]:
     if p < SIGNIFICANCE:
         return SameOutput.DIFFERS, f"more than its own differences explain (p = {p:.2g})"
     return SameOutput.UNEXPLAINED, f"not clearly more than it differs from itself (p = {p:.2g})"
-
-
-def fisher_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
-    """Return the one-sided p of Fisher's exact test: the chance of `hits` or more of `of` if both shares are one.
-
-    Hypergeometric: of the hits + other_hits, so many fall among the first `of` of all.
-    """
-    total, successes = of + other_of, hits + other_hits
-    at_least = sum(
-        math.comb(successes, n) * math.comb(total - successes, of - n) for n in range(hits, min(of, successes) + 1)
-    )
-    return at_least / math.comb(total, of)
 
 
 def _shares(arm: Arm, itself: Arm) -> str:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from tuner.analysis.levels import final_levels, spending
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.power import lives_needed, smallest_effect
-from tuner.analysis.statistics import CONFIDENCE
+from tuner.analysis.statistics import CONFIDENCE, sd_ratio
 from tuner.records import Candidate, LoadPoint, Protocol, Role, Trial
 
 EFFECTS = (0.03, 0.10)
@@ -228,7 +228,4 @@ def _effect(sd: float, lives: int, confidence: float) -> float | None:
 
 def _likely_sd(lives: _Lives) -> float:
     """Return the SD of a life's mean, without the bias of few lives: s divided by the median of sqrt(chi^2 / df)."""
-    from scipy.special import chdtri
-
-    df = len(lives.by_life) - 1
-    return statistics.stdev(lives.means) / math.sqrt(float(chdtri(df, 0.5)) / df)
+    return statistics.stdev(lives.means) / sd_ratio(len(lives.by_life) - 1, 0.5)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from tuner.analysis.statistics import student_t
+from tuner.analysis.statistics import sd_ratio, student_t
 
 POWER = 0.9
 MOST_LIVES = 1000
@@ -22,12 +22,12 @@ def noncentrality(confidence: float, df: float) -> float:
 
     df: degrees of freedom of the standard error.  inf where no effect is large enough (confidence 1).
     """
-    from scipy.special import chdtri, nctdtrinc
+    from scipy.special import nctdtrinc
 
     quantile = student_t(confidence, df)
     if quantile < _FAR:
         return float(nctdtrinc(df, 1 - POWER, quantile))
-    return quantile * math.sqrt(float(chdtri(df, 1 - POWER)) / df)
+    return quantile * sd_ratio(df, POWER)
 
 
 def smallest_effect(sd: float, lives: int, confidence: float) -> float:

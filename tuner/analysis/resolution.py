@@ -61,14 +61,14 @@ def _over_lives(
 ) -> Resolution:
     variance = (estimate.se or 0.0) ** 2 * estimate.lives
     within = min(repeats.variance, variance)
+    least = math.sqrt(variance - within)
     smallest = smallest_effect(math.sqrt(variance), estimate.lives, confidence)
     enough = {
         "smallest_effect": _fraction(smallest),
         "effect": _fraction(effect),
-        "life_sd": math.sqrt(variance - within),
+        "life_sd": least,
         "repeat_sd": math.sqrt(within),
     }
-    least = math.sqrt(variance - within)
     if within > variance / 2 and smallest_effect(least, estimate.lives, confidence) < effect:
         per_life = _repeats_per_life(trial, loads, estimate.lives)
         # smallest_effect is proportional to the standard deviation of a round.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.life import LoadView, load_view
-from tuner.analysis.statistics import Column, exp, log_ratios, mean_estimate
+from tuner.analysis.statistics import Column, exp, fisher_more, log_ratios, mean_estimate
 from tuner.records import Bar, BarKind, LoadPoint, RequestSample, Trial
 
 LEVEL = 0.01
@@ -169,10 +169,3 @@ def _share_by_prompt(view: LoadView, judge: Callable[[RequestSample], bool | Non
         if verdict is not None:
             judged.setdefault(sample.prompt_id, []).append(verdict)
     return {prompt: sum(verdicts) / len(verdicts) for prompt, verdicts in judged.items()}
-
-
-def fisher_more(hits: int, of: int, other_hits: int, other_of: int) -> float:
-    """Return the p-value of Fisher's exact test that the first share is larger: P(X >= hits), X hypergeometric."""
-    total = hits + other_hits
-    ways = sum(math.comb(of, x) * math.comb(other_of, total - x) for x in range(hits, min(total, of) + 1))
-    return ways / math.comb(of + other_of, total)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tuner.analysis.comparison import against
+from tuner.analysis.comparison import against, load_figures
 from tuner.analysis.eligibility import Contender, disqualifications, preemptions
 from tuner.analysis.finals import failed_often
 from tuner.analysis.metrics import trial_figures
-from tuner.analysis.outputs import compared_outputs, output_bars, with_sameness
+from tuner.analysis.outputs import output_bars, with_sameness
 from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.selection import Screened, screen
 from tuner.errors import NothingMeasured
@@ -148,7 +148,8 @@ def _contender(
     ranked = own = figures[trial.record.number]
     bars = disqualifications(trial, first, load_points)
     if trial.record.candidate.k:
-        bars = (*bars, *output_bars(compared_outputs(trial, own_lives or (), load_points)))
+        at_points = ((load, load_figures(own, load)) for load in load_points)
+        bars = (*bars, *output_bars([(load, at.sameness) for load, at in at_points if at and at.sameness]))
     if first is not None and reference is not None:
         ranked = against(own, figures[first.record.number], figures[reference[0].record.number])
     elif first is not None:

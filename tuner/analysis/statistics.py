@@ -216,3 +216,17 @@ def undefined(unit: str, estimator: str, reason: str, n_of: str = "prompts") -> 
 def median(values: Sequence[float]) -> float:
     """Return the median."""
     return statistics.median(values)
+
+
+def fisher_more(hits: int, of: int, other_hits: int, other_of: int) -> float:
+    """Return the p-value of Fisher's exact test that the first share is larger: P(X >= hits), X hypergeometric."""
+    total = hits + other_hits
+    ways = sum(math.comb(of, x) * math.comb(other_of, total - x) for x in range(hits, min(total, of) + 1))
+    return ways / math.comb(of + other_of, total)
+
+
+def sd_ratio(df: float, probability: float) -> float:
+    """Return the value that s / sigma stays below with that probability; s has df degrees of freedom."""
+    from scipy.special import chdtri
+
+    return math.sqrt(float(chdtri(df, 1 - probability)) / df)
