@@ -58,11 +58,11 @@ class LoadView:
         a prompt that failed in one repeat does not shift that repeat's mean.
         """
         if metric not in self._spreads:
-            self._spreads[metric] = self._spread_of_repeats(metric)
+            self._spreads[metric] = spread_of_mean(self.repeat_means(metric, self.by_prompt(metric)))
         return self._spreads[metric]
 
-    def _spread_of_repeats(self, metric: Metric) -> Spread:
-        usual = self.by_prompt(metric)
+    def repeat_means(self, metric: Metric, usual: Mapping[str, float]) -> list[float]:
+        """Return the mean over prompts of log(metric in the repeat / usual) for each repeat that has such a prompt."""
         of_repeat: dict[int, list[RequestSample]] = {repeat.index: [] for repeat in self.repeats}
         for sample in self.samples:
             of_repeat[sample.repeat].append(sample)
@@ -72,7 +72,7 @@ class LoadView:
             logs = log_ratios(LoadView(self.measurement, (repeat,), samples).by_prompt(metric), usual)
             if logs:
                 means.append(math.fsum(logs.values()) / len(logs))
-        return spread_of_mean(means)
+        return means
 
     @property
     def tpot_by_prompt(self) -> Mapping[str, float]:

@@ -18,9 +18,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.levels import final_levels, spending
-from tuner.analysis.life import LATENCIES, LoadView, load_view
+from tuner.analysis.life import LATENCIES, load_view
 from tuner.analysis.power import lives_needed, smallest_effect
-from tuner.analysis.statistics import CONFIDENCE, sd_ratio
+from tuner.analysis.statistics import CONFIDENCE, mean_over_lives, sd_ratio
 from tuner.records import Candidate, LoadPoint, Protocol, Role, Trial
 
 EFFECTS = (0.03, 0.10)
@@ -173,24 +173,11 @@ def _at(lives: Sequence[Trial], point: LoadPoint) -> _Lives | None:
     views = [view for life in lives if (view := load_view(life, point.key)) is not None and view.tpot_by_prompt]
     if len(views) < max(2, len(lives)):
         return None
-    logs = [{prompt: math.log(seconds) for prompt, seconds in view.tpot_by_prompt.items()} for view in views]
-    usual = {p: math.fsum(life[p] for life in logs) / len(logs) for p in logs[0] if all(p in life for life in logs)}
-    by_life = tuple(_repeats(view, usual) for view in views)
+    usual = mean_over_lives([view.tpot_by_prompt for view in views])
+    by_life = tuple(tuple(view.repeat_means(LATENCIES["tpot_s"], usual)) for view in views)
     if not usual or not all(by_life):
         return None
     return _Lives(point, point.sampling.temperature, by_life, len(usual))
-
-
-def _repeats(view: LoadView, usual: Mapping[str, float]) -> tuple[float, ...]:
-    """Return the mean over prompts of log TPOT relative to `usual`, one for each repeat."""
-    values = []
-    for repeat in view.repeats:
-        samples = tuple(sample for sample in view.samples if sample.repeat == repeat.index)
-        tpots = LoadView(view.measurement, (repeat,), samples).by_prompt(LATENCIES["tpot_s"])
-        logs = [math.log(tpots[prompt]) - usual[prompt] for prompt in usual if prompt in tpots]
-        if logs:
-            values.append(math.fsum(logs) / len(logs))
-    return tuple(values)
 
 
 def _like(rows: Sequence[_Lives], row: _Lives) -> _Lives | None:
