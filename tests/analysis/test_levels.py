@@ -12,11 +12,13 @@ from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import (
     MAIN_SHARE,
     Levels,
+    Look,
     claim_of,
     final_levels,
+    look_confidence,
+    looks,
     per_sweep_confidence,
     screening_levels,
-    spending,
 )
 from tuner.records import Candidate, LoadPoint, Speculation, TrialFigures
 
@@ -46,28 +48,44 @@ def test_all_claims_of_all_looks_at_all_temperatures_spend_five_percent(
 ) -> None:
     loads, contenders = points(concurrencies), [contender(k) for k in range(1, finalists + 1)]
     up_to = data.draw(st.sampled_from(concurrencies))
-    main = claim_of(data.draw(st.sampled_from(contenders)), tuple(x for x in loads if x.concurrency <= up_to))
-    looks = [final_levels(main, finalists, loads, part, answers) for part in spending(3, 12 if adaptive else 3)]
-    assert answers * sum(spent(levels, contenders, loads) for levels in looks) == pytest.approx(0.05)
-    assert answers * sum(1 - levels.slower for levels in looks) == pytest.approx(0.025)
-    assert {levels.of_intervals for levels in looks} == {0.965 if adaptive else 0.95}
+    proposed = tuple(x for x in loads if x.concurrency <= up_to)
+    of = data.draw(st.lists(st.integers(0, finalists - 1), min_size=1, max_size=2, unique=True))
+    main = [claim_of(contenders[i], proposed) for i in of]
+    seen = [final_levels(main, finalists, loads, look, answers) for look in looks(3, 12 if adaptive else 3)]
+    assert answers * sum(spent(levels, contenders, loads) for levels in seen) == pytest.approx(0.05)
+    assert answers * sum(1 - levels.slower for levels in seen) == pytest.approx(0.025)
 
 
 def test_levels_by_hand() -> None:
     # Two finalists at two concurrencies: up to 1, up to 8, at 8 alone. A look with a third of the error, 1 answer:
     # 0.05/3, of it 0.8 for one claim, 0.2 for the other five.
     loads, (two, four) = points([1, 8]), (contender(2), contender(4))
-    levels = final_levels(claim_of(two, loads), 2, loads, 1 / 3, answers=1)
+    levels = final_levels([claim_of(two, loads)], 2, loads, Look(1 / 3), answers=1)
     assert levels.of(two, loads) == pytest.approx(1 - 0.05 / 3 * 0.8)
     assert levels.of(two, loads[:1]) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.2 / 5)
     assert levels.of(two, loads[1:]) == levels.of(four, loads)
-    assert levels.of_intervals == 0.965
     assert levels.slower == pytest.approx(1 - 0.05 / 3 / 2)
     assert MAIN_SHARE == 0.8
 
 
+def test_two_close_rivals_have_a_claim_each_and_intervals_for_both() -> None:
+    # As above, with two main claims: 0.05/3 * 0.8 for the two of them, the rest for the other four.
+    loads, (two, four) = points([1, 8]), (contender(2), contender(4))
+    levels = final_levels([claim_of(two, loads), claim_of(four, loads)], 2, loads, Look(1 / 3), answers=1)
+    assert levels.of(two, loads) == levels.of(four, loads) == pytest.approx(1 - 0.05 / 3 * 0.8 / 2)
+    assert levels.of(two, loads[:1]) == pytest.approx(1 - 0.05 / 3 * 0.2 / 4)
+    assert levels.of_intervals == pytest.approx(1 - 0.035 / 2)
+
+
+def test_intervals_of_each_look() -> None:
+    first, last = looks(3, 12)
+    (only,) = looks(3, 3)
+    assert [look_confidence(look) for look in (first, last, only)] == pytest.approx([0.965, 0.965, 0.95])
+    assert [look_confidence(look, 2) for look in (first, last, only)] == pytest.approx([0.965, 0.9825, 0.975])
+
+
 def test_a_single_claim_has_all_of_the_error() -> None:
-    levels = final_levels(claim_of(contender(2), points([1])), 1, points([1]), 1.0, answers=1)
+    levels = final_levels([claim_of(contender(2), points([1]))], 1, points([1]), Look(1.0), answers=1)
     assert levels.main == pytest.approx(0.95)
     assert levels.other == 1.0
 

@@ -14,10 +14,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tuner.analysis.comparison import speedup_estimate
+from tuner.analysis.comparison import advantage, speedup_estimate
 from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
-from tuner.analysis.levels import Levels, claim_of, final_levels, look_confidence, per_sweep_confidence, spending
+from tuner.analysis.levels import Levels, Look, claim_of, final_levels, looks, per_sweep_confidence
 from tuner.analysis.outputs import compared_outputs, farthest, output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
@@ -83,22 +83,22 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
     first_lives = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
     complete = complete_rounds(fresh, wanted_arms)
-    parts = spending(protocol.lives, protocol.max_lives)
     choices: tuple[Choice | None, ...] = nothing
     contenders: tuple[tuple[Contender, ...], ...] = ()
     lives, judged, confidence = protocol.lives, 0, CONFIDENCE
-    for look, part in enumerate(parts):
+    for look in looks(protocol.lives, protocol.max_lives):
         if len(complete) < lives:
             break
-        judged, confidence = lives, look_confidence(part)
-        looks = [_look(s, (*first_lives, *fresh), complete[:lives], part, len(screened)) for s in screened]
+        levels = [_levels(at, look, len(screened)) for at in screened if at.finalists]
+        judged, confidence = lives, max(level.of_intervals for level in levels)
+        seen = [_look(at, (*first_lives, *fresh), complete[:lives], look, len(screened)) for at in screened]
         # What the first look settled stands: further lives were measured for another temperature.
         choices = tuple(
             old if old is not None and old.verdict is not Verdict.INCONCLUSIVE else new
-            for old, (new, _) in zip(choices, looks, strict=True)
+            for old, (new, _) in zip(choices, seen, strict=True)
         )
-        contenders = tuple(found for _, found in looks)
-        more = _more(choices, protocol) if look + 1 < len(parts) else lives
+        contenders = tuple(found for _, found in seen)
+        more = lives if look.last else _more(choices, protocol)
         if more <= lives:
             break
         lives = more
@@ -146,18 +146,17 @@ def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
 
 
 def _look(
-    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], part: float, answers: int
+    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], look: Look, answers: int
 ) -> tuple[Choice | None, tuple[Contender, ...]]:
     """Return the verdict of these rounds alone, and the finalists; nothing where nobody is to be confirmed here.
 
     trials: fresh lives, and the baselines' first lives: their answers are what outputs are compared with.
-    part: of the error that this look may spend.
     """
     if not screened.finalists:
         return None, ()
     found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
-    levels = _levels(screened, part, answers)
+    levels = _levels(screened, look, answers)
     base, *contenders = (
         _contender(found[c.figures.candidate.key], reference, screened, trials, levels.of_intervals)
         for c in (screened.baseline, *screened.finalists)
@@ -227,10 +226,11 @@ def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:
     return [t for t in trials if t.record.role is Role.BASELINE and t.record.candidate.key == key]
 
 
-def _levels(screened: Screened, part: float, answers: int) -> Levels:
+def _levels(screened: Screened, look: Look, answers: int) -> Levels:
     """Return the levels with this as the main claim: the faster finalist pays where the single lives said so.
 
-    Not the one of smaller K that was tied with it: it is the likelier to be slower.
+    Not the one of smaller K that was tied with it: it is the likelier to be slower. Where noise does not separate the
+    two, single lives often have the wrong one in front: then each has a claim of its own.
     """
     choice = screened.choice
     proposed = choice.loads if choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else screened.loads
@@ -239,14 +239,18 @@ def _levels(screened: Screened, part: float, answers: int) -> Levels:
         estimate = speedup_estimate(contender.ranked, proposed)
         return estimate.mean if estimate else -math.inf
 
-    claim = claim_of(max(screened.finalists, key=speed), proposed)
-    return final_levels(claim, len(screened.finalists), screened.loads, part, answers)
+    first, *others = sorted(screened.finalists, key=speed, reverse=True)
+    leads = [(other, advantage(first.ranked, other.ranked, proposed)) for other in others]
+    close = [other for other, lead in leads if lead is not None and not lead.above(0.0, CONFIDENCE)]
+    claims = [claim_of(contender, proposed) for contender in (first, *close)]
+    return final_levels(claims, len(screened.finalists), screened.loads, look, answers)
 
 
 def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:
     """Return the number of lives that would settle what is open, within the limits.
 
-    0 where nothing is open, where the lives so far would have shown what is worth knowing, and where it is hopeless.
+    0 where nothing is open, where the lives so far would have shown what is worth knowing and rule it out, and where
+    it is hopeless.
     The standard deviation of few lives is often too small by chance: it is divided by the value that s / sigma exceeds
     with probability 1 - UNLUCKY.
     """
@@ -259,7 +263,9 @@ def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:
             continue
         sd = estimate.se * math.sqrt(estimate.lives)
         effect = max(abs(estimate.mean), math.log1p(protocol.resolve))
-        if lives_needed(sd, effect, choice.confidence) <= estimate.lives:
+        interval = estimate.interval()
+        worthless = interval is not None and interval[1] < math.log1p(protocol.resolve)
+        if worthless and lives_needed(sd, effect, choice.confidence) <= estimate.lives:
             continue
         needed = lives_needed(sd / sd_ratio(estimate.df, UNLUCKY), effect, choice.confidence)
         if lives_needed(sd, effect, choice.confidence) <= HOPELESS * protocol.max_lives:

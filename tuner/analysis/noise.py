@@ -17,7 +17,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.analysis.levels import final_levels, spending
+from tuner.analysis.levels import final_levels, looks
 from tuner.analysis.life import LATENCIES, load_view
 from tuner.analysis.power import lives_needed, smallest_effect
 from tuner.analysis.statistics import CONFIDENCE, mean_over_lives, sd_ratio
@@ -189,8 +189,8 @@ def _row(own: _Lives, partner: _Lives | None, load_points: Sequence[LoadPoint], 
     components, means = variance_components(own.by_life), own.means
     loads = tuple(point for point in load_points if point.sampling.temperature == own.temperature)
     temperatures = len({point.sampling.temperature for point in load_points})
-    last = spending(protocol.lives, protocol.max_lives)[-1]
-    confidence = final_levels(("", frozenset(p.concurrency for p in loads)), 2, loads, last, temperatures).main
+    last = looks(protocol.lives, protocol.max_lives)[-1]
+    confidence = final_levels([("", frozenset(p.concurrency for p in loads))], 2, loads, last, temperatures).main
     sd = math.hypot(_likely_sd(own), _likely_sd(partner or own))
     single = own.load_point is not None
     return LoadNoise(

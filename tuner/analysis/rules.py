@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, log
+from math import log, log1p
 
 from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
 from tuner.analysis.curve import smallest_tied
@@ -23,6 +23,8 @@ TOLERATED = log(0.99)
 class Choice:
     """A verdict with the contender it rests on, before it is dressed as an Answer.  loads: those it speaks for.
 
+    runner_up: the closest rival of `best` or, where that is the baseline, what came nearest to winning.
+    rival: where nobody won, what came next and noise does not separate from it.
     confidence: that "it pays" needs, of `best` or, where that is the baseline, of the runner-up.
     """
 
@@ -33,6 +35,7 @@ class Choice:
     up_to: int | None = None
     below: int | None = None
     runner_up: Contender | None = None
+    rival: Contender | None = None
     confidence: float = CONFIDENCE
 
     @property
@@ -122,11 +125,29 @@ class Rules:
             there = f"{slow.label} ({in_short(top.figures, (slow,))})"
             why = f"{describe(top.figures, loads)}, but slower at {there}: decide by your traffic."
         else:
-            top = max((c for c in self.able if not self._slower(c, loads)), key=lambda c: _promise(c, loads))
+            top = max((c for c in self.able if not self._slower(c, loads)), key=lambda c: self._promise(c, loads))
             level = self.levels.of(top, loads)
             limits = what_limits(top.figures, loads, level, len(self.able), self.resolve)
             why = f"{describe(top.figures, loads)}: {limits}."
-        return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top)
+        return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, why, runner_up=top, rival=self._rival(top, loads))
+
+    def _rival(self, top: Contender, loads: Loads) -> Contender | None:
+        """Return the next best after `top`, unless it is clearly slower: than `top`, or than no speculation.
+
+        Single lives often put the wrong one of two close candidates first; fresh lives of both find the better one.
+        """
+        others = [c for c in self.able if c is not top and not self._slower(c, loads)]
+        if not others:
+            return None
+        rival = max(others, key=lambda c: self._promise(c, loads))
+        lead = advantage(top.ranked, rival.ranked, loads)
+        return None if lead is not None and lead.above(0.0, CONFIDENCE) else rival
+
+    def _promise(self, contender: Contender, loads: Loads) -> tuple[bool, float]:
+        """Return whether the contender may yet be worth it (its upper bound), then its speedup."""
+        estimate = speedup_estimate(contender.figures, loads)
+        interval = estimate.interval() if estimate else None
+        return interval is None or interval[1] > log1p(self.resolve), _score(contender, loads)
 
     def _all_slower(self, loads: Loads) -> Choice:
         """Advise against speculation, unless a candidate that may not win was measured faster."""
@@ -194,15 +215,6 @@ def _line(contender: Contender) -> tuple[str, str, str]:
 def _score(contender: Contender, loads: Loads) -> float:
     estimate = speedup_estimate(contender.ranked, loads)
     return exp(estimate.mean) if estimate else 0.0
-
-
-def _promise(contender: Contender, loads: Loads) -> tuple[float, float]:
-    """Return the upper bound of the log speedup (unbounded without an interval), then the speedup itself."""
-    estimate = speedup_estimate(contender.ranked, loads)
-    if estimate is None:
-        return -inf, 0.0
-    interval = estimate.interval()
-    return interval[1] if interval else inf, estimate.mean
 
 
 def _compared(contender: Contender, loads: Loads) -> Loads:

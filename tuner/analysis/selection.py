@@ -47,9 +47,9 @@ class Screened:
 
     @property
     def finalists(self) -> tuple[Contender, ...]:
-        """The winner and its closest rival, or the one that came nearest to winning."""
-        both = (self.choice.best, self.choice.runner_up)
-        return tuple(c for c in both if c is not None and c.k)
+        """The winner and its closest rival, or the one or two that came nearest to winning."""
+        near = (self.choice.best, self.choice.runner_up, self.choice.rival)
+        return tuple(c for c in near if c is not None and c.k)
 
     @property
     def barred(self) -> tuple[Contender, ...]:

@@ -46,6 +46,7 @@ from tuner.records.measurement import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
 
@@ -69,6 +70,8 @@ __all__ = [
     "FailureKind",
     "Figure",
     "Findings",
+    "Growth",
+    "GrowthSource",
     "Inflection",
     "Json",
     "KCurve",
@@ -77,6 +80,8 @@ __all__ = [
     "LoadMeasurement",
     "LoadPoint",
     "Losslessness",
+    "Observed",
+    "Outcome",
     "PhaseTimes",
     "Prompt",
     "Protocol",
@@ -91,6 +96,7 @@ __all__ = [
     "Trial",
     "TrialFigures",
     "TrialRecord",
+    "Tried",
     "Verdict",
     "WorkerFacts",
     "canonical_json",

@@ -173,7 +173,7 @@ class ProtocolPart(_Part):
     """`protocol`."""
 
     repeats: Between = (3, 9)
-    lives: Lives = (3, 12)
+    lives: Lives = (3, 15)
     resolve: Annotated[float, Field(gt=0, lt=1)] = 0.03
     warmup_requests: Annotated[int, Field(ge=0)] | None = None
     baseline_again: bool = True
