@@ -77,9 +77,9 @@ def look_confidence(look: Look, rivals: int = 1) -> float:
     A sweep ends at its first look more often where the spread came out small by luck, so that plain 95 % intervals
     cover too seldom. At 96.5 % a look, two looks cover in 93 % of sweeps at the very least, and in
     about 95 % of simulated ones.
-    rivals: candidates with a main claim. At the last look an effect can be just about seen, and the luckier of two close
-    rivals is the one that is: its interval holds for both (Bonferroni). What ends a sweep at an earlier look is so large
-    that luck does not choose.
+    rivals: candidates with a main claim. At the last look an effect can be just about seen, and of two close rivals it
+    is the luckier one that shows it: the intervals hold for both together (Bonferroni). What ends a sweep at an earlier
+    look is so large that luck does not choose.
     """
     confidence = CONFIDENCE if look.part == 1.0 else ADAPTIVE_CONFIDENCE
     return 1 - (1 - confidence) / rivals if look.last else confidence
@@ -88,8 +88,9 @@ def look_confidence(look: Look, rivals: int = 1) -> float:
 def final_levels(main_claims: Sequence[Claim], finalists: int, loads: Loads, look: Look, answers: int) -> Levels:
     """Return the levels of fresh lives, measured after the claims were made: one, or one for each of two close rivals.
 
-    The look's part of the error is shared by the `answers` (temperatures) equally. Of each share the main claims get MAIN_SHARE in equal parts, all other claims that
-    the lives could support (each finalist, up to each concurrency or at it alone) the rest together.
+    The look's part of the error is shared by the `answers` (temperatures) equally. Of each share the main claims get
+    MAIN_SHARE in equal parts, all other claims that the lives could support (each finalist, up to each concurrency or
+    at it alone) the rest together.
     """
     share = (1 - CONFIDENCE) * look.part / answers
     others = finalists * (2 * len({load.concurrency for load in loads}) - 1) - len(main_claims)
