@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.analysis.finals import Judgement, failed_often, judge
+from tuner.analysis.finals import Judgement, judge
+from tuner.analysis.fresh import fresh_bars
 from tuner.analysis.findings import findings
 from tuner.analysis.screening import screening
-from tuner.records import Answer, Limit, LoadPoint, Protocol, Role, Sampling, Trial, Verdict
+from tuner.records import Answer, BarKind, Limit, LoadPoint, Protocol, Role, Sampling, Trial, Verdict
 from tuner.search.rounds import FinalRounds
 from tuner.search.schedule import Task
 
@@ -202,7 +203,7 @@ def test_one_failed_life_is_made_up_for(make_trial: Make) -> None:
         true(1.4, 0.01),
         failing=lambda task: (task.candidate.k, task.round) == (4, 1),
     )
-    assert failed_often(trials) == {}
+    assert fresh_bars(trials, (C1,)) == {}
     answer = only(trials, THREE)
     assert (answer.best.k, answer.lives) == (4, 3)
     assert {t.record.round for t in trials if t.record.role is Role.FINAL} == {0, 1, 2, 3}
@@ -254,6 +255,19 @@ def test_a_fault_in_a_fresh_life_bars(make_trial: Make) -> None:
     answer = only(trials, THREE)
     assert (answer.verdict, answer.best.k) == (Verdict.INCONCLUSIVE, 0)
     assert "requests failed over 3 fresh lives" in answer.why
+
+
+def test_what_is_barred_in_a_fresh_life_is_replaced_by_the_next_best(make_trial: Make) -> None:
+    trials = confirmed(make_trial, single(make_trial, {2: 1.5, 4: 1.8, 6: 1.2}), THREE, true(1.4, 0.01), most=8)
+    at = next(i for i, t in enumerate(trials) if t.record.role is Role.FINAL and t.record.candidate.k == 4)
+    number, of_round = trials[at].record.number, trials[at].record.round
+    trials[at] = make_trial(number, k=4, tpot=0.01, failed=2, final_round=of_round)
+    judgement = judged(trials, THREE)
+    assert [arm.k for arm in judgement.arms] == [0, 2, 6]
+    assert not judgement.settled
+    result = findings(confirmed(make_trial, trials, THREE, true(1.4, 0.01)), (C1,), protocol=THREE)
+    assert (result.answers[0].best.k, result.answers[0].lives) == (2, 3)
+    assert [(barred.candidate.k, barred.bar.kind) for barred in result.barred] == [(4, BarKind.MORE_FAILURES)]
 
 
 def test_each_temperature_is_confirmed_by_the_same_rounds(make_trial: Make) -> None:

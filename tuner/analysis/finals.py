@@ -15,10 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import advantage, speedup_estimate
-from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
-from tuner.analysis.final_figures import final_figures
+from tuner.analysis.eligibility import Contender
+from tuner.analysis.fresh import MOST_FAILURES, fresh_contender
 from tuner.analysis.levels import Levels, Look, claim_of, final_levels, looks, per_sweep_confidence
-from tuner.analysis.outputs import compared_outputs, farthest, output_bars
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
@@ -26,16 +25,10 @@ from tuner.analysis.selection import Screened, decide
 from tuner.analysis.statistics import CONFIDENCE, sd_ratio
 from tuner.analysis.wording import in_short
 from tuner.records import (
-    Bar,
-    BarKind,
     Candidate,
-    LoadFigures,
-    LoadPoint,
-    Losslessness,
     Protocol,
     Role,
     Trial,
-    TrialFigures,
     Verdict,
 )
 
@@ -43,8 +36,6 @@ UNLUCKY = 0.25
 """Probability that a standard deviation of few lives is smaller, by chance, than what the plan for more assumes."""
 HOPELESS = 4
 """A sweep that needs so many times the allowed lives stops at once and says so."""
-MOST_FAILURES = 2
-"""Fresh lives that a finalist may fail before it is out."""
 
 
 @dataclass(frozen=True)
@@ -127,19 +118,6 @@ def complete_rounds(fresh: Sequence[Trial], wanted: Sequence[Candidate]) -> list
     return sorted(set.intersection(*rounds)) if rounds else []
 
 
-def failed_often(trials: Sequence[Trial]) -> dict[str, str]:
-    """Return candidate key -> why, for those that failed too many of their fresh lives to be recommended."""
-    reasons: dict[str, list[str]] = {}
-    for trial in trials:
-        if trial.record.role is Role.FINAL and trial.record.failure is not None:
-            reasons.setdefault(trial.record.candidate.key, []).append(trial.record.failure.message)
-    return {
-        key: f"{len(messages)} of its fresh lives failed: {messages[0]}"
-        for key, messages in reasons.items()
-        if len(messages) >= MOST_FAILURES
-    }
-
-
 def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
     keys = {candidate.key for candidate in candidates}
     return sum(not trial.record.ok and trial.record.candidate.key in keys for trial in fresh)
@@ -158,11 +136,10 @@ def _look(
     reference = found[screened.baseline.figures.candidate.key]
     levels = _levels(screened, look, answers)
     base, *contenders = (
-        _contender(found[c.figures.candidate.key], reference, screened, trials, levels.of_intervals)
+        fresh_contender(found[c.figures.candidate.key], reference, screened.loads, trials, levels.of_intervals)
         for c in (screened.baseline, *screened.finalists)
     )
-    barred = (*(contender for contender in contenders if contender.reasons), *screened.barred)
-    choice = decide(base, contenders, screened.loads, barred, levels, screened.resolve)
+    choice = decide(base, contenders, screened.loads, screened.barred, levels, screened.resolve)
     return _unless_others_pay(choice, screened), tuple(contenders)
 
 
@@ -191,39 +168,6 @@ def only_rounds(arm: Arm, rounds: Sequence[int]) -> Arm:
         return {number: lives[number] for number in rounds if number in lives}
 
     return replace(arm, lives=kept(dict(arm.lives)), baseline=kept(dict(arm.baseline)))
-
-
-def _contender(arm: Arm, reference: Arm, screened: Screened, trials: Sequence[Trial], confidence: float) -> Contender:
-    loads = screened.loads
-    bars: list[Bar] = failures_over_lives(list(arm.pairs.values()), loads)
-    outputs: list[tuple[LoadPoint, Losslessness]] = []
-    for life, baseline in arm.pairs.values():
-        bars += [b for b in disqualifications(life, baseline, loads) if b.kind is not BarKind.MORE_FAILURES]
-        outputs += compared_outputs(life, (*_same_engine(trials, baseline), baseline), loads)
-    bars += output_bars(outputs)
-    own = _with_outputs(final_figures(arm, loads, confidence=confidence), outputs)
-    ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
-    return Contender(
-        figures=own,
-        ranked=ranked or final_figures(arm, loads, reference.lives, confidence),
-        bars=tuple(dict.fromkeys(bars)),
-        preempted=any(preemptions(life, loads) for life in arm.lives.values()),
-    )
-
-
-def _with_outputs(figures: TrialFigures, outputs: Sequence[tuple[LoadPoint, Losslessness]]) -> TrialFigures:
-    """Return the figures with, at each load point, the comparison of the life that is farthest from the baseline."""
-
-    def of_load(load: LoadFigures) -> Losslessness | None:
-        return farthest(same for point, same in outputs if point.key == load.load_point.key)
-
-    return replace(figures, loads=tuple(replace(load, sameness=of_load(load)) for load in figures.loads))
-
-
-def _same_engine(trials: Sequence[Trial], baseline: Trial) -> list[Trial]:
-    """Return the first lives of the same baseline, on whatever device."""
-    key = baseline.record.candidate.key
-    return [t for t in trials if t.record.role is Role.BASELINE and t.record.candidate.key == key]
 
 
 def _levels(screened: Screened, look: Look, answers: int) -> Levels:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import against, load_figures
 from tuner.analysis.eligibility import Contender, disqualifications, preemptions
-from tuner.analysis.finals import failed_often
+from tuner.analysis.fresh import fresh_bars
 from tuner.analysis.metrics import trial_figures
 from tuner.analysis.outputs import output_bars, with_sameness
 from tuner.analysis.resolution import RESOLVE
@@ -49,6 +49,7 @@ def screening(
     default_gpu_memory_utilization: the engine's own, for ties.
     undeployable: key of a candidate -> why it may be measured and never recommended.
     resolve: the smallest effect worth knowing, as a fraction.
+    What is found against a candidate in a fresh life bars it here too, so that the next best takes its place.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
     screened_roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
@@ -57,11 +58,11 @@ def screening(
     if not baselines:
         raise _nothing_measured(trials)
     figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
-    barred = {key: Bar(BarKind.MORE_FAILURES, reason) for key, reason in failed_often(trials).items()}
-    barred |= {key: Bar(BarKind.UNDEPLOYABLE, reason) for key, reason in (undeployable or {}).items()}
+    never = {key: (Bar(BarKind.UNDEPLOYABLE, reason),) for key, reason in (undeployable or {}).items()}
     screened = []
     for temperature in dict.fromkeys(load.sampling.temperature for load in load_points):
         loads = tuple(load for load in load_points if load.sampling.temperature == temperature)
+        barred = fresh_bars(trials, loads) | never
         competing = [
             _barred(_contender(trial, figures, baselines, loads), barred) for trial in _competing(worked, baselines)
         ]
@@ -163,7 +164,7 @@ def _contender(
     )
 
 
-def _barred(contender: Contender, bars: Mapping[str, Bar]) -> Contender:
-    """Return the contender with the reason why it must never be deployed, if there is one."""
-    bar = bars.get(contender.figures.candidate.key)
-    return contender if bar is None else replace(contender, bars=(*contender.bars, bar))
+def _barred(contender: Contender, bars: Mapping[str, tuple[Bar, ...]]) -> Contender:
+    """Return the contender with the reasons why it must not be deployed, if there are any."""
+    more = bars.get(contender.figures.candidate.key, ())
+    return replace(contender, bars=tuple(dict.fromkeys((*contender.bars, *more)))) if more else contender
