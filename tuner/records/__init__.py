@@ -5,7 +5,6 @@ from tuner.records.answer import (
     Answer,
     Barred,
     CurvePoint,
-    Figure,
     Findings,
     Inflection,
     KCurve,
@@ -29,6 +28,8 @@ from tuner.records.candidate import (
     slug,
 )
 from tuner.records.device import DeviceLoad
+from tuner.records.figure import Figure
+from tuner.records.goal import Goal, Metric
 from tuner.records.measurement import (
     DISTRIBUTION_REPEAT,
     RECORD_VERSION,
@@ -49,6 +50,8 @@ from tuner.records.measurement import (
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
+from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, Surface
+from tuner.records.traffic import Coverage, Traffic
 
 __all__ = [
     "ARTIFACT_VERSION",
@@ -59,17 +62,24 @@ __all__ = [
     "Bar",
     "BarKind",
     "Barred",
+    "BestK",
     "Candidate",
+    "Cell",
     "Counters",
+    "Coverage",
+    "Crossover",
     "CurvePoint",
     "DeviceLoad",
     "Divergence",
+    "DraftSurface",
+    "Effect",
     "EngineFacts",
     "EvalSet",
     "Failure",
     "FailureKind",
     "Figure",
     "Findings",
+    "Goal",
     "Growth",
     "GrowthSource",
     "Inflection",
@@ -80,6 +90,7 @@ __all__ = [
     "LoadMeasurement",
     "LoadPoint",
     "Losslessness",
+    "Metric",
     "Observed",
     "Outcome",
     "PhaseTimes",
@@ -93,6 +104,8 @@ __all__ = [
     "SameOutput",
     "Sampling",
     "Speculation",
+    "Surface",
+    "Traffic",
     "Trial",
     "TrialFigures",
     "TrialRecord",

@@ -7,27 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
+from tuner.records.figure import Figure
 from tuner.records.quality import Bar, Losslessness
+from tuner.records.surface import Surface
+from tuner.records.traffic import Coverage
 
 ARTIFACT_VERSION = 1
-
-
-@dataclass(frozen=True)
-class Figure:
-    """One number with what a reader needs to trust it.
-
-    value: None when undefined, and then `note` says why.  low, high: 95 % interval, None if there is none.
-    n: how many observations it rests on, of what kind `n_of`.  estimator: name of the formula.
-    """
-
-    value: float | None
-    unit: str
-    estimator: str
-    n: int
-    n_of: str = "prompts"
-    low: float | None = None
-    high: float | None = None
-    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -94,7 +79,7 @@ class CurvePoint:
 class Inflection:
     """The first K from which one more token gains less than `threshold`, by its upper bound.
 
-    k: None when not resolved.  candidates: every K that noise leaves open.
+    k: None when not resolved.  candidates: every K that noise, or not having been measured, leaves open.
     """
 
     k: int | None
@@ -166,6 +151,8 @@ class Answer:
     them, where `objective` speaks of this eval set.  screened: the objective as it was before selection, in one life:
     too high on average, since the best of many was taken.
 
+    surface: the best K by concurrency.
+
     For speculate_below: up_to is the largest measured concurrency at which `best` pays, the limit to operate by; below
     is the lowest measured one at which it is clearly slower.  Between the two nothing is claimed.
     """
@@ -184,6 +171,7 @@ class Answer:
     similar_prompts: Figure | None = None
     screened: Figure | None = None
     resolution: Resolution | None = None
+    surface: Surface | None = None
 
 
 @dataclass(frozen=True)
@@ -201,7 +189,8 @@ class Findings:
 
     trials: single lives.  finals: arms measured in fresh lives, baselines included.  floor: what reading the weights
     takes in each step, and how near the baseline comes to it.  finished: whether all was measured that was asked
-    for.  barred: one for each reason.
+    for.  barred: one for each reason.  traffic: how the load points cover the traffic, by temperature; {} where the
+    space names none.
     """
 
     answers: tuple[Answer, ...]
@@ -213,3 +202,4 @@ class Findings:
     floor: Mapping[str, Figure] = field(default_factory=dict)
     finished: bool = True
     barred: tuple[Barred, ...] = ()
+    traffic: Mapping[float, Coverage] = field(default_factory=dict)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tuner.records.candidate import Json, LoadPoint, Protocol
+from tuner.records.goal import Goal
+from tuner.records.traffic import Traffic
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,9 @@ class RunManifest:
     unavailable: what this engine cannot run, with the reason.  candidates: keys of those that the space has now, which
     alone are reported; () for all (runs of older versions).
     target_weight_bytes: what one decode step reads of the target's weights, None where its files do not tell.
+    draft_ks: K that may be measured, by draft name; {} in runs of older versions.  traffic: what the load points weigh
+    by.
+    goal: what decides between settings, and what they must keep to.
     """
 
     target: str
@@ -37,6 +42,9 @@ class RunManifest:
     machine: Mapping[str, Json] = field(default_factory=dict)
     repeat_with: tuple[str, ...] = ()
     target_weight_bytes: int | None = None
+    draft_ks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    traffic: Traffic | None = None
+    goal: Goal = field(default_factory=Goal)
 
     @property
     def temperatures(self) -> tuple[float, ...]:
