@@ -218,6 +218,7 @@ def _manifest(
         machine=machine(),
         repeat_with=request.command,
         target_weight_bytes=weight_bytes(Path(directory)) if engine.kind == "vllm" else None,
+        goal=space.objective.goal,
     )
 
 

@@ -190,7 +190,7 @@ def test_a_protocol_that_proves_less_says_so(load: Load, protocol: str, words: s
         ("protocol: {repeats: 0}", "protocol.repeats must be greater than or equal to 1, not 0", "Change"),
         ("protocol: {baseline_again: no}", "must be true or false, not 'no'", "Change"),
         ("protocol: [1]", "protocol must be a mapping", "Change"),
-        ("objective: {metric: ttft}", "must be 'tpot', not 'ttft'", "Change"),
+        ("objective: {metric: ttft}", "must be 'tpot', 'e2e' or 'throughput', not 'ttft'", "Change"),
         ("limits: {max_engine_starts: 0}", "greater than or equal to 1", "Change"),
         ("limits: {max_minutes: '5'}", "must be a number, not '5'", "Change"),
         ("description: 5", "must be a string, not 5", "Change"),

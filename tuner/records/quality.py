@@ -22,6 +22,7 @@ class BarKind(StrEnum):
     ANSWERS_WRONG = "answers_wrong"
     ACCEPTANCE_IMPLAUSIBLE = "acceptance_implausible"
     SPECULATION_INACTIVE = "speculation_inactive"
+    OVER_LIMIT = "over_limit"
 
 
 @dataclass(frozen=True)

@@ -52,6 +52,21 @@ def check_concurrency(yaml: YamlText, file: SpaceFile) -> None:
             raise yaml.error(("load_points", i), message, "Raise `max_num_seqs:`, or leave that concurrency out.")
 
 
+def check_metric(yaml: YamlText, file: SpaceFile) -> None:
+    """Refuse E2E latency as the metric where the arms' answers may differ in length.  Raises SpaceError."""
+    if file.objective.metric != "e2e":
+        return
+    for i, part in enumerate(file.load_points):
+        warm = next((temperature for temperature in part.temperature if temperature > 0), None)
+        if warm is not None and not part.ignore_eos:
+            message = (
+                f"objective.metric e2e: load_points[{i}] ({', '.join(part.eval_set)}) samples at temperature "
+                f"{warm:g}, where the answers of the two arms differ in length."
+            )
+            way_out = "Add `ignore_eos: true` there, use temperature 0, or `metric: tpot`."
+            raise yaml.error(("load_points", i), message, way_out)
+
+
 def _check_arg(yaml: YamlText, loc: Loc, values: Sequence[Json]) -> None:
     name = str(loc[-1])
     _refuse_managed(yaml, loc, values[0])

@@ -188,10 +188,19 @@ class ProtocolPart(_Part):
     reduced: str = ""
 
 
+class LatencyLimitsPart(_Part):
+    """`objective.limits`: seconds."""
+
+    p95_ttft_s: Seconds | None = None
+    p95_tpot_s: Seconds | None = None
+    p95_e2e_s: Seconds | None = None
+
+
 class ObjectivePart(_Part):
     """`objective`."""
 
-    metric: Literal["tpot"] = "tpot"
+    metric: Literal["tpot", "e2e", "throughput"] = "tpot"
+    limits: Annotated[LatencyLimitsPart, Section] = LatencyLimitsPart()
     inflection_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.01
 
 
@@ -226,6 +235,7 @@ PARTS: dict[tuple[str, ...], type[BaseModel]] = {
     ("load_points",): LoadPart,
     ("protocol",): ProtocolPart,
     ("objective",): ObjectivePart,
+    ("objective", "limits"): LatencyLimitsPart,
     ("limits",): LimitsPart,
 }
 """Which model describes which place of the file."""

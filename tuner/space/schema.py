@@ -10,10 +10,10 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tuner.errors import SpaceError
-from tuner.records import LoadPoint, Protocol, Sampling, slug
-from tuner.space.checks import check_concurrency, check_engine_args, default_name, draft_specs
+from tuner.records import Goal, LoadPoint, Metric, Protocol, Sampling, slug
+from tuner.space.checks import check_concurrency, check_engine_args, check_metric, default_name, draft_specs
 from tuner.space.explain import nearest, validation_error
-from tuner.space.file_model import LoadPart, ProtocolPart, SpaceFile
+from tuner.space.file_model import LoadPart, ObjectivePart, ProtocolPart, SpaceFile
 from tuner.space.search_space import DraftSpec, Limits, Objective, SearchSpace
 from tuner.space.shipped import shipped_dir, shipped_names
 from tuner.space.yaml_lines import YamlText, read_yaml
@@ -59,6 +59,7 @@ def load_space(
     file = _validated(yaml)
     check_engine_args(yaml, file)
     check_concurrency(yaml, file)
+    check_metric(yaml, file)
     all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts, draft_k)
     return SearchSpace(
         name=slug(yaml.path.stem),
@@ -71,7 +72,7 @@ def load_space(
         env=file.env,
         choices={name: tuple(values) for name, values in file.choices.items()},
         protocol=_protocol(file.protocol),
-        objective=Objective(**file.objective.model_dump()),
+        objective=_objective(file.objective),
         limits=Limits(**file.limits.model_dump()),
     )
 
@@ -135,6 +136,10 @@ def _expanded(part: LoadPart, eval_sets: Sequence[str]) -> list[LoadPoint]:
         )
         for eval_set, temperature, concurrency in product(eval_sets, part.temperature, part.concurrency)
     ]
+
+
+def _objective(part: ObjectivePart) -> Objective:
+    return Objective(Goal(Metric(part.metric), **part.limits.model_dump()), part.inflection_threshold)
 
 
 def _protocol(part: ProtocolPart) -> Protocol:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tuner.records import Json, LoadPoint, Protocol
+from tuner.records import Goal, Json, LoadPoint, Protocol
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,13 @@ class DraftSpec:
 
 @dataclass(frozen=True)
 class Objective:
-    """What is minimised: the weighted geometric mean of `metric` over the load points of one temperature.
+    """What is sought at the load points of one temperature, and what counts as a flat K curve.
 
+    goal: the metric whose weighted geometric mean speedup decides, and the limits to keep to.
     inflection_threshold: the gain per further token below which the K curve counts as flat.
     """
 
-    metric: str = "tpot"
+    goal: Goal = field(default_factory=Goal)
     inflection_threshold: float = 0.01
 
 
