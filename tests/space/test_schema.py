@@ -6,6 +6,7 @@ import pytest
 from tuner.errors import InputError, SpaceError
 from tuner.records import LoadPoint, Protocol, Sampling
 from tuner.space.schema import DraftSpec, SearchSpace, find_space, load_space
+from tuner.space.search_space import SAMPLERS
 
 BASE = """\
 target: models/target
@@ -96,7 +97,7 @@ limits: {max_trials: 9, max_minutes: 12.5, max_engine_starts: 20}
 
 
 def test_a_section_with_nothing_in_it_is_the_default(load: Load) -> None:
-    sections = ("engine_args", "choices", "env", "protocol", "objective", "limits")
+    sections = ("engine_args", "choices", "env", "protocol", "objective", "search", "limits")
     space = load(BASE + "".join(f"{name}:\n  # nothing\n" for name in sections))
     assert space == load(BASE).__class__(**{**load(BASE).__dict__, "source": space.source})
 
@@ -191,6 +192,7 @@ def test_a_protocol_that_proves_less_says_so(load: Load, protocol: str, words: s
         ("protocol: {baseline_again: no}", "must be true or false, not 'no'", "Change"),
         ("protocol: [1]", "protocol must be a mapping", "Change"),
         ("objective: {metric: ttft}", "must be 'tpot', 'e2e' or 'throughput', not 'ttft'", "Change"),
+        ("search: {sampler: bayes}", "must be 'guided', 'grid', 'random', 'tpe' or 'gp', not 'bayes'", "Change"),
         ("limits: {max_engine_starts: 0}", "greater than or equal to 1", "Change"),
         ("limits: {max_minutes: '5'}", "must be a number, not '5'", "Change"),
         ("description: 5", "must be a string, not 5", "Change"),
@@ -353,3 +355,8 @@ def test_a_space_is_found_by_name_or_path(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_path_that_cannot_even_be_looked_at_is_refused() -> None:
     with pytest.raises(SpaceError, match="cannot be read"):
         find_space("x" * 5000)
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS)
+def test_a_space_may_name_the_sampler(load: Load, sampler: str) -> None:
+    assert load(f"{BASE}search: {{sampler: {sampler}}}\n").sampler == sampler

@@ -126,10 +126,18 @@ def _env(value: dict[str, str]) -> dict[str, str]:
     return value
 
 
+def _concurrencies(value: dict[str, float]) -> dict[str, float]:
+    for name in value:
+        if not re.fullmatch(r"[1-9][0-9]{0,8}", name):
+            raise _wrong(f"has {name!r} where a concurrency is asked for: a whole number of 1 or more")
+    return value
+
+
 Ks = Annotated[list[int], BeforeValidator(_ks)]
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 EnvText = Annotated[str, BeforeValidator(_env_value)]
 Count = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Between = Annotated[tuple[int, int], BeforeValidator(_between)]
 Lives = Annotated[Between, AfterValidator(_enough_lives)]
 Seconds = Annotated[float, Field(gt=0)]
@@ -204,12 +212,25 @@ class ObjectivePart(_Part):
     inflection_threshold: Annotated[float, Field(gt=0, lt=1)] = 0.01
 
 
+class SearchPart(_Part):
+    """`search`."""
+
+    sampler: Literal["guided", "grid", "random", "tpe", "gp"] = "guided"
+
+
 class LimitsPart(_Part):
     """`limits`."""
 
     max_trials: Count | None = None
     max_minutes: Annotated[float, Field(gt=0)] | None = None
     max_engine_starts: Count | None = None
+
+
+class TrafficPart(_Part):
+    """`traffic`."""
+
+    shares: Annotated[dict[str, Share], AfterValidator(_concurrencies)] | None = None
+    prometheus: Text | None = None
 
 
 class SpaceFile(_Part):
@@ -226,7 +247,9 @@ class SpaceFile(_Part):
     load_points: Annotated[list[LoadPart], Field(min_length=1)]
     protocol: Annotated[ProtocolPart, Section] = ProtocolPart()
     objective: Annotated[ObjectivePart, Section] = ObjectivePart()
+    search: Annotated[SearchPart, Section] = SearchPart()
     limits: Annotated[LimitsPart, Section] = LimitsPart()
+    traffic: TrafficPart | None = None
 
 
 PARTS: dict[tuple[str, ...], type[BaseModel]] = {
@@ -236,6 +259,8 @@ PARTS: dict[tuple[str, ...], type[BaseModel]] = {
     ("protocol",): ProtocolPart,
     ("objective",): ObjectivePart,
     ("objective", "limits"): LatencyLimitsPart,
+    ("search",): SearchPart,
     ("limits",): LimitsPart,
+    ("traffic",): TrafficPart,
 }
 """Which model describes which place of the file."""

@@ -16,6 +16,7 @@ from tuner.space.explain import nearest, validation_error
 from tuner.space.file_model import LoadPart, ObjectivePart, ProtocolPart, SpaceFile
 from tuner.space.search_space import DraftSpec, Limits, Objective, SearchSpace
 from tuner.space.shipped import shipped_dir, shipped_names
+from tuner.space.traffic import read_traffic, weighted
 from tuner.space.yaml_lines import YamlText, read_yaml
 
 __all__ = ["DraftSpec", "Limits", "Objective", "SearchSpace", "find_space", "load_space"]
@@ -60,6 +61,7 @@ def load_space(
     check_engine_args(yaml, file)
     check_concurrency(yaml, file)
     check_metric(yaml, file)
+    traffic = read_traffic(yaml, file)
     all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts, draft_k)
     return SearchSpace(
         name=slug(yaml.path.stem),
@@ -67,13 +69,15 @@ def load_space(
         source=yaml.text,
         target=target or file.target,
         drafts=all_drafts,
-        load_points=_load_points(yaml, file.load_points, eval_set),
+        load_points=weighted(_load_points(yaml, file.load_points, eval_set), traffic),
+        traffic=traffic,
         engine_args={**file.engine_args, **file.unchecked_engine_args},
         env=file.env,
         choices={name: tuple(values) for name, values in file.choices.items()},
         protocol=_protocol(file.protocol),
         objective=_objective(file.objective),
         limits=Limits(**file.limits.model_dump()),
+        sampler=file.search.sampler,
     )
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from tuner.records import Goal, Json, LoadPoint, Protocol
+from tuner.records import Goal, Json, LoadPoint, Protocol, Traffic
+
+GUIDED = "guided"
+GRID = "grid"
+SAMPLERS = (GUIDED, GRID, "random", "tpe", "gp")
+"""How a sweep may choose what to measure next."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,9 @@ class SearchSpace:
 
     source: the file's text.  target: model directory, hub id or `demo:NAME`, None if to be named elsewhere.
     engine_args: the same for every candidate; choices: engine arguments with the values to try.
-    env: variables for the engine.  Overrides (target, eval set, drafts) are in the fields and not in `source`.
+    env: variables for the engine.  traffic: what the load points' weights come from, None where the file names none.
+    Overrides (target, eval set, drafts) are in the fields and not in `source`.
+    sampler: how candidates are chosen, one of SAMPLERS.
     """
 
     name: str
@@ -75,3 +82,5 @@ class SearchSpace:
     objective: Objective = Objective()
     limits: Limits = Limits()
     description: str = ""
+    traffic: Traffic | None = None
+    sampler: str = GUIDED
