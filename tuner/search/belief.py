@@ -1,0 +1,115 @@
+"""What is believed of a curve over the load points of an objective, and what another engine start may bring. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tuner.analysis.prediction import ModelError, posterior
+from tuner.analysis.steptime import Floats
+from tuner.records import Candidate, LoadPoint, Observed, Outcome
+from tuner.search.curves import Curve, History
+
+_SHARED = 0.5
+"""How far errors at one load point are those at another."""
+
+
+@dataclass(frozen=True)
+class Belief:
+    """Weighted mean of log TPOT over load points, by position in the curve's candidates, as a normal distribution.
+
+    known: positions that were measured; running: positions that run (counted at their prediction).
+    """
+
+    curve: Curve
+    mean: Floats
+    cov: Floats
+    known: tuple[int, ...]
+    running: tuple[int, ...] = ()
+
+    def sd(self, at: int) -> float:
+        """Return the SD at a position."""
+        return math.sqrt(max(0.0, float(self.cov[at, at])))
+
+
+def believe(curve: Curve, history: History, loads: Sequence[LoadPoint], model: ModelError) -> Belief | None:
+    """Return the belief about a curve; None while nothing of it was measured at one of these load points."""
+    measured = history.of(curve, Outcome.MEASURED)
+    running = history.of(curve, Outcome.RUNNING)
+    total = math.fsum(load.weight for load in loads)
+    mean, shared, own = np.zeros(len(curve.ks)), np.zeros((1, 1)), np.zeros((1, 1))
+    for load in loads:
+        found = {c.k: o for c in measured if (o := history.observed(c, load.key)) is not None}
+        if not found:
+            return None
+        baseline = history.observed(curve.candidates[0].baseline, load.key)
+        here = posterior(found, baseline, curve.ks, model)
+        if running:
+            told = {k: float(m) for k, m in zip(here.ks, here.mean, strict=True)}
+            assumed = {c.k: Observed(told[c.k]) for c in running}
+            here = posterior({**assumed, **found}, baseline, curve.ks, model)
+        share = load.weight / total
+        mean = mean + share * here.mean
+        shared = shared + share * here.cov
+        own = own + share * share * here.cov
+    at = {c.key: i for i, c in enumerate(curve.candidates)}
+    return Belief(
+        curve,
+        mean,
+        _SHARED * shared + (1 - _SHARED) * own,
+        tuple(at[c.key] for c in measured),
+        tuple(at[c.key] for c in running),
+    )
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best of what was measured: its mean log TPOT and variance, and where it stands (None: a baseline)."""
+
+    mean: float
+    variance: float
+    candidate: Candidate
+    belief: Belief | None = None
+    at: int = 0
+
+
+@dataclass(frozen=True)
+class Option:
+    """An engine start: expected gain (log TPOT) over the best measured one, and the prediction it rests on."""
+
+    candidate: Candidate
+    gain: float
+    log_tpot: float
+    sd: float
+
+
+def options(belief: Belief, best: Best, open_: Sequence[Candidate], noise: float) -> list[Option]:
+    """Return what starting each of these candidates is expected to gain.
+
+    The gain is E[max(0, best - candidate)] over what the start will show: of the difference's variance s^2 a life
+    with noise n tells s^4 / (s^2 + n^2).
+    """
+    places = {c.key: i for i, c in enumerate(belief.curve.candidates)}
+    found = []
+    for candidate in open_:
+        i = places[candidate.key]
+        variance = float(belief.cov[i, i]) + best.variance
+        if best.belief is not None and best.belief.curve == belief.curve:
+            variance -= 2 * float(belief.cov[i, best.at])
+        variance = max(variance, 1e-12)
+        told = variance / math.sqrt(variance + noise * noise)
+        lead = best.mean - float(belief.mean[i])
+        found.append(Option(candidate, expected_gain(lead, told), float(belief.mean[i]), belief.sd(i)))
+    return found
+
+
+def expected_gain(lead: float, sd: float) -> float:
+    """Return E[max(0, X)] of a normal X with mean `lead`: sd (z Phi(z) + phi(z)), z = lead / sd."""
+    if sd <= 0.0:
+        return max(0.0, lead)
+    z = lead / sd
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return lead * 0.5 * math.erfc(-z / math.sqrt(2)) + sd * density
