@@ -31,6 +31,7 @@ ROLE_WORDS = {
     Role.FINAL: "fresh life of a finalist",
     Role.SAME_RUNNER: "baseline with what speculation drags along",
     Role.DRAFT_ALONE: "draft alone",
+    Role.SCHEDULE: "K schedule as deployed, static K and baseline",
 }
 
 

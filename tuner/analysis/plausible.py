@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from tuner.analysis.life import LoadView, load_view
 from tuner.analysis.metrics import acceptance_by_position, counter_figures
 from tuner.analysis.sanity import LEVEL, bars_of, repeats_itself
-from tuner.records import Bar, BarKind, LoadPoint, Trial
+from tuner.records import SCHEDULE, Bar, BarKind, LoadPoint, Trial
 
 TOO_GOOD = 0.995
 """Acceptance rate from which it is asked whether the draft is another model at all.
@@ -24,7 +24,6 @@ FLAT = 0.99
 FLAT_FROM_K = 4
 FLAT_FROM_DRAFTS = 200
 
-_SCHEDULE = "num_speculative_tokens_per_batch_size"
 _MAY_NOT_DRAFT = frozenset({"ngram", "ngram_gpu", "suffix", "custom_class"})
 
 
@@ -53,7 +52,7 @@ def _without_drafts(trial: Trial, load_points: Sequence[LoadPoint], *, may: bool
     n-gram and suffix draft only where they find a match, and a schedule can set K to 0 at a batch size.
     """
     spec = trial.record.candidate.speculation
-    if spec is None or may is not (spec.method in _MAY_NOT_DRAFT or _SCHEDULE in spec.options):
+    if spec is None or may is not (spec.method in _MAY_NOT_DRAFT or SCHEDULE in spec.options):
         return []
     texts = []
     for load in load_points:

@@ -15,6 +15,7 @@ from tuner.records.answer import (
     Verdict,
 )
 from tuner.records.candidate import (
+    SCHEDULE,
     Candidate,
     EvalSet,
     Json,
@@ -50,6 +51,7 @@ from tuner.records.measurement import (
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
+from tuner.records.scheduled import ScheduleAnswer, SchedulePoint
 from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, Surface
 from tuner.records.traffic import Coverage, Traffic
 
@@ -58,6 +60,7 @@ __all__ = [
     "DISTRIBUTION_REPEAT",
     "RECORD_VERSION",
     "REFERENCE_REPEAT",
+    "SCHEDULE",
     "Answer",
     "Bar",
     "BarKind",
@@ -103,6 +106,8 @@ __all__ = [
     "RunManifest",
     "SameOutput",
     "Sampling",
+    "ScheduleAnswer",
+    "SchedulePoint",
     "Speculation",
     "Surface",
     "Traffic",

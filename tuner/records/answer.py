@@ -9,6 +9,7 @@ from enum import StrEnum
 from tuner.records.candidate import Candidate, LoadPoint
 from tuner.records.figure import Figure
 from tuner.records.quality import Bar, Losslessness
+from tuner.records.scheduled import ScheduleAnswer
 from tuner.records.surface import Surface
 from tuner.records.traffic import Coverage
 
@@ -189,8 +190,8 @@ class Findings:
 
     trials: single lives.  finals: arms measured in fresh lives, baselines included.  floor: what reading the weights
     takes in each step, and how near the baseline comes to it.  finished: whether all was measured that was asked
-    for.  barred: one for each reason.  traffic: how the load points cover the traffic, by temperature; {} where the
-    space names none.
+    for.  barred: one for each reason.  schedules: of K by batch size, one for each temperature, () where none was asked
+    for.  traffic: how the load points cover the traffic, by temperature; {} where the space names none.
     """
 
     answers: tuple[Answer, ...]
@@ -202,4 +203,5 @@ class Findings:
     floor: Mapping[str, Figure] = field(default_factory=dict)
     finished: bool = True
     barred: tuple[Barred, ...] = ()
+    schedules: tuple[ScheduleAnswer, ...] = ()
     traffic: Mapping[float, Coverage] = field(default_factory=dict)

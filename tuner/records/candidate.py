@@ -16,6 +16,10 @@ from typing_extensions import TypeAliasType
 Json = TypeAliasType("Json", Union[str, int, float, bool, "list[Json]", "dict[str, Json]", None])
 
 
+SCHEDULE = "num_speculative_tokens_per_batch_size"
+"""vLLM's option for a K schedule: [[first batch size, last batch size, K], ...]."""
+
+
 def canonical_json(value: object) -> str:
     """Return JSON that is equal for equal values: sorted keys, no white space."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -88,7 +92,10 @@ class Candidate:
     @property
     def label(self) -> str:
         """Words for a person."""
-        return f"{self.draft_name} K={self.k}" if self.speculation else "no speculation"
+        if self.speculation is None:
+            return "no speculation"
+        varying = " (K schedule)" if SCHEDULE in self.speculation.options else ""
+        return f"{self.draft_name} K={self.k}{varying}"
 
 
 @dataclass(frozen=True)
@@ -177,6 +184,7 @@ class Protocol:
     losslessness: fetch the baseline's top-2 probabilities at temperature 0.  distribution_samples: answers per prompt
     for the test of sampled outputs, 0 for no test.  same_runner: measure the baseline with what speculation drags along
     too.  drafts_alone: serve each draft model alone too.
+    schedule: derive a K schedule where the best K depends on the concurrency, and measure it as deployed.
     reduced: why this protocol proves less than the default ("" if it does not).
 
     The defaults here are the plainest measurement; those of a search-space file are in its schema.
@@ -194,6 +202,7 @@ class Protocol:
     distribution_samples: int = 0
     same_runner: bool = False
     drafts_alone: bool = False
+    schedule: bool = False
     start_timeout_s: float = 1200.0
     stall_timeout_s: float = 300.0
     request_timeout_s: float = 600.0

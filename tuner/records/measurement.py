@@ -122,7 +122,8 @@ class Role(StrEnum):
 
     CANDIDATE_AGAIN: a further life of a candidate, to see how its lives differ.  FINAL: a fresh life of a finalist or
     of its baseline, after selection.  SAME_RUNNER: the baseline with what speculation drags along.
-    DRAFT_ALONE: a draft served as a target of its own.
+    DRAFT_ALONE: a draft served as a target of its own.  SCHEDULE: a fresh life of a K schedule, of the static K that it
+    is held against or of their baseline.
     """
 
     BASELINE = "baseline"
@@ -132,6 +133,7 @@ class Role(StrEnum):
     FINAL = "final"
     SAME_RUNNER = "same_runner"
     DRAFT_ALONE = "draft_alone"
+    SCHEDULE = "schedule"
 
 
 class FailureKind(StrEnum):
@@ -203,8 +205,8 @@ class TrialRecord:
     """One engine life and what was measured in it; `record.json` in the run directory.
 
     number: position in the run.  started_at: UTC, ISO 8601.  A record has either loads or a failure.
-    round: of a FINAL: lives of one round ran one directly after another on one device, and are compared with each
-    other.
+    round: of a FINAL or a SCHEDULE: lives of one round ran one directly after another on one device, and are compared
+    with each other.
     served: the model that ran where it was not the target (DRAFT_ALONE), as the user wrote it.
     """
 

@@ -23,6 +23,7 @@ class BarKind(StrEnum):
     ACCEPTANCE_IMPLAUSIBLE = "acceptance_implausible"
     SPECULATION_INACTIVE = "speculation_inactive"
     OVER_LIMIT = "over_limit"
+    SCHEDULE_IGNORED = "schedule_ignored"
 
 
 @dataclass(frozen=True)
