@@ -218,8 +218,16 @@ def _manifest(
         machine=machine(),
         repeat_with=request.command,
         target_weight_bytes=weight_bytes(Path(directory)) if engine.kind == "vllm" else None,
+        draft_ks=_draft_ks(possible),
+        traffic=space.traffic,
         goal=space.objective.goal,
     )
+
+
+def _draft_ks(possible: tuple[Candidate, ...]) -> dict[str, tuple[int, ...]]:
+    """Return the K that may be measured, ascending, by draft name."""
+    names = dict.fromkeys(candidate.draft_name for candidate in possible if candidate.k)
+    return {name: tuple(sorted({c.k for c in possible if c.k and c.draft_name == name})) for name in names}
 
 
 def _draft_identities(space: SearchSpace, engine: Engine, *, download: bool) -> dict[str, dict[str, Json]]:

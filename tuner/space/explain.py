@@ -167,4 +167,5 @@ _NEXT_STEPS = {
     "k": "Write whole numbers of 1 or more, like `k: [1, 3, 5]` or `k: {min: 1, max: 8}`.",
     "env": "See `env:` in search_spaces/demo.yaml for an example.",
     "load_points": "Add at least one entry, like `load_points: [{eval_set: chat}]`.",
+    "shares": "Write concurrency: share of time, like `shares: {1: 0.7, 8: 0.3}`.",
 }

@@ -137,8 +137,8 @@ class _Walk:
         return result
 
     def key(self, node: yaml.Node) -> str:
-        if isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}str":
-            return str(self.scalar(node))
+        if isinstance(node, yaml.ScalarNode) and node.tag in (f"{_CORE}str", f"{_CORE}int"):
+            return str(self.scalar(node))  # a number as key, as JSON would write it
         shown = node.value if isinstance(node, yaml.ScalarNode) else "a list or mapping"
         raise self.refuse(node, f"{shown!r} is no text and cannot be a key.", "Use a name, in quotes if need be.")
 
