@@ -1,0 +1,60 @@
+"""The strategies by name, and how each of them chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tests.searchbench.lives import Noise
+from tests.searchbench.optuna_samplers import OptunaSearch
+from tests.searchbench.plain import Binary, Grid, RandomOrder
+from tests.searchbench.published_rules import Goodput, MedianMinusMad
+from tests.searchbench.replay import Rank, Told, search, told
+from tests.searchbench.strategy import Strategy, ranked
+from tests.searchbench.surfaces import Surface
+
+GUIDED = "guided"
+WITHOUT_END = ("random", "tpe", "gp")
+"""They have no rule for stopping: each stops after as many starts as guided took on that surface."""
+STARTS_PER_DRAFT = 3
+"""Stands in for guided's starts where guided does not take part."""
+NAMES = ("grid", "random", "tpe", "gp", "binary", "goodput", "median_mad")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One strategy, ready for one surface, and its rule for the choice."""
+
+    strategy: Strategy
+    rank: Rank = ranked
+
+
+def entry(name: str, surface: Surface, noise: Noise) -> Entry:
+    """Return a strategy made for one surface. KeyError: no strategy has that name."""
+    if name == "goodput":
+        goodput = Goodput(surface)
+        return Entry(goodput, lambda _, tried: goodput.rank(tried))
+    if name == "median_mad":
+        mad = MedianMinusMad(surface)
+        return Entry(mad, lambda _, tried: mad.rank(tried))
+    if name in ("tpe", "gp"):
+        return Entry(OptunaSearch(name, surface, noise.seed))
+    made: Mapping[str, Strategy] = {
+        "grid": Grid(surface),
+        "random": RandomOrder(surface, noise.seed),
+        "binary": Binary(surface),
+    }
+    return Entry(made[name])
+
+
+def run(surface: Surface, names: tuple[str, ...], noise: Noise) -> dict[str, Told]:
+    """Return what came of each strategy; guided is first, as its starts are the others' budget."""
+    equal = 1 + STARTS_PER_DRAFT * len(surface.drafts)
+    results = {}
+    for name in sorted(names, key=lambda n: n != GUIDED):
+        one = entry(name, surface, noise)
+        tried = search(surface, one.strategy, noise, equal if name in WITHOUT_END else None)
+        if name == GUIDED:
+            equal = len(tried)
+        results[name] = told(surface, tried, one.rank, noise, equal)
+    return results
