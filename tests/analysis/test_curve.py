@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import pytest
@@ -83,6 +84,57 @@ def test_inflection_properties(steps: list[tuple[float, float]], threshold: floa
     else:
         assert found.candidates[-1] == found.k
         assert steps[found.k][0] + steps[found.k][1] < threshold
+
+
+# --- K that were not measured -----------------------------------------------------------------------------------------
+
+
+def test_a_falling_average_over_a_gap_says_only_that_it_is_before_its_end() -> None:
+    """K = 1, 3 and 8 of 1-8: a token of 4 ... 8 gains less than 1 %, and so may token 2 or 3 (say -5 % and +27 %)."""
+    found = inflection(curve_of((1, 0.3, 0.4), (3, 0.09, 0.11), (8, -0.03, -0.01)), 0.01, range(1, 9))
+    assert (found.k, found.candidates) == (None, (1, 2, 3, 4, 5, 6, 7))
+    assert found.note == "not resolved: at most K = 7; K = 2, 4, 5, 6, 7 were not measured"
+
+
+def test_measured_neighbours_resolve_it_whatever_else_was_not_measured() -> None:
+    found = inflection(curve_of((1, 0.3, 0.4), (3, 0.09, 0.11), (4, -0.03, -0.01), (8, -0.2, -0.1)), 0.01, range(1, 9))
+    assert (found.k, found.candidates, found.note) == (3, (1, 2, 3), "K = 2 was not measured")
+
+
+def test_a_failed_k_is_no_candidate_and_neither_is_one_that_the_space_does_not_have() -> None:
+    falls = curve_of((1, 0.3, 0.4), 2, (3, -0.05, -0.02))
+    assert inflection(falls, 0.01, (1, 2, 3)).candidates == (1,)
+    assert inflection(curve_of((1, 0.3, 0.4), (3, -0.05, -0.02)), 0.01, (1, 3)).k == 1
+
+
+def test_k_above_the_largest_measured_one_are_left_open() -> None:
+    found = inflection(curve_of((1, 0.3, 0.4), (2, 0.1, 0.2)), 0.01, range(1, 5))
+    assert (found.k, found.candidates) == (None, (2, 3, 4))
+    assert found.note == "not reached: every token up to K = 2 gains 1 % or more; K = 3, 4 were not measured"
+
+
+@given(
+    gains=st.lists(st.integers(-30, 30).map(lambda percent: percent / 100 + 0.005), min_size=1, max_size=8),
+    kept=st.sets(st.integers(1, 8)),
+    noise=st.floats(1e-9, 0.1),
+)
+def test_whatever_was_measured_the_true_inflection_is_a_candidate(
+    gains: list[float], kept: set[int], noise: float
+) -> None:
+    """`gains` are the true gains of each token; those between two measured K show as their geometric mean."""
+    threshold = 0.01
+    ks = range(1, len(gains) + 1)
+    steps: list[tuple[int, float, float]] = []
+    before = 0
+    for k in ks:
+        if k in kept or k == ks[-1]:
+            average = math.prod(1 + g for g in gains[before:k]) ** (1 / (k - before)) - 1
+            steps.append((k, average - noise, average + noise))
+            before = k
+    found = inflection(curve_of(*steps), threshold, ks)
+    truth = next((k for k, g in enumerate(gains) if g < threshold), len(gains))
+    assert truth in found.candidates
+    assert found.k is None or (found.k >= truth and gains[found.k] < threshold)
 
 
 def test_gain_per_token_over_a_gap() -> None:

@@ -28,11 +28,13 @@ def k_curves(
     load_points: Sequence[LoadPoint],
     threshold: float = 0.01,
     failed: Sequence[tuple[Candidate, str]] = (),
+    ks: Mapping[str, Sequence[int]] | None = None,
 ) -> tuple[KCurve, ...]:
     """Return a curve for every (draft, engine arguments, load point) with at least one measured or failed K.
 
     trials: figures of baselines and candidates of one run; the first of several with the same K counts.
     failed: candidates that gave nothing, with the reason: they stay on the curve as points without a value.
+    ks: K that the space has, by draft name; the inflection point may lie at one that was not measured.
     """
     groups: dict[tuple[str, str, str], dict[int, TrialFigures | str]] = {}
     outcomes: list[tuple[Candidate, TrialFigures | str]] = [*((t.candidate, t) for t in trials), *failed]
@@ -48,7 +50,7 @@ def k_curves(
             if points:
                 measured = [by_k[p.k] for p in points[1:] if p.speedup.value is not None]
                 trials_here = [t for t in measured if isinstance(t, TrialFigures)]
-                bend = inflection(points, threshold)
+                bend = inflection(points, threshold, (ks or {}).get(draft, ()))
                 curves.append(KCurve(draft, method, args_key, load, points, bend, best_k(trials_here, [load])))
     return tuple(curves)
 
@@ -108,31 +110,53 @@ def per_token(step: Estimate | None, tokens: int) -> Figure:
     return Figure(math.expm1(step.mean / tokens), "fraction", GAIN, step.n, "prompts", low, high, note)
 
 
-def inflection(points: Sequence[CurvePoint], threshold: float) -> Inflection:
-    """Return the first measured K from which the next token gains less than `threshold` by its upper bound.
+def inflection(points: Sequence[CurvePoint], threshold: float, ks: Sequence[int] = ()) -> Inflection:
+    """Return the first K from which the next token gains less than `threshold` by its upper bound.
 
     points: of one curve, K ascending; failed ones are skipped. Candidates are that K and every smaller one whose next
     gain noise leaves on either side of the threshold. What follows the largest K was not measured, so where no K
     qualifies, the largest is left open too and k is None.
+
+    ks: K that could be deployed. Those between two measured ones, a < b, that were not measured are candidates too, and
+    a with them: the gain per token from a to b is an average, and a curve need not be unimodal. Where that average is
+    clearly below the threshold, the gain of at least one of the tokens a + 1 ... b is: the inflection is before b, and
+    k is None because nobody knows where. Where it is not below, some token gains more than the average and any other
+    may gain less: nothing is excluded. Those above the largest measured one are left open as it is.
     """
     measured = [p for p in points if p.speedup.value is not None]
-    steps = [(p.k, after.marginal_gain) for p, after in pairwise(measured)]
+    untried = sorted(set(ks) - {point.k for point in points})
+    steps = [(p.k, after.k, after.marginal_gain) for p, after in pairwise(measured)]
     open_ks: list[int] = []
-    for position, (k, gain) in enumerate(steps):
+    for position, (k, next_k, gain) in enumerate(steps):
+        between = [u for u in untried if k < u < next_k]
         if gain is not None and gain.high is not None and gain.high < threshold:
-            return Inflection(k, (*open_ks, k), threshold, _later_rise(steps[position + 1 :], threshold))
-        if gain is None or gain.low is None or gain.low < threshold:
-            open_ks.append(k)
+            if between:
+                words = f"not resolved: at most K = {between[-1]}; {_not_measured(between, open_ks, untried)}"
+                return Inflection(None, (*open_ks, k, *between), threshold, words)
+            notes = (_not_measured((), open_ks, untried), _later_rise(steps[position + 1 :], threshold))
+            return Inflection(k, (*open_ks, k), threshold, "; ".join(filter(None, notes)))
+        if between or gain is None or gain.low is None or gain.low < threshold:
+            open_ks += [k, *between]
     last = measured[-1].k if measured else 0
+    beyond = [u for u in untried if u > last]
     if not open_ks:
         note = f"not reached: every token up to K = {last} gains {threshold * 100:g} % or more"
     else:
         note = f"not resolved: no K up to {last} is followed by a gain that is clearly below {threshold * 100:g} %"
-    return Inflection(None, (*open_ks, last), threshold, note)
+    missing = _not_measured(beyond, open_ks, untried)
+    return Inflection(None, (*open_ks, last, *beyond), threshold, "; ".join(filter(None, (note, missing))))
 
 
-def _later_rise(steps: Sequence[tuple[int, Figure | None]], threshold: float) -> str:
-    for k, gain in steps:
+def _not_measured(found: Sequence[int], open_ks: Sequence[int], untried: Sequence[int]) -> str:
+    """Return words for the candidates that were not measured: found, and those among `open_ks`."""
+    missing = [str(k) for k in sorted({*found, *(k for k in open_ks if k in untried)})]
+    if not missing:
+        return ""
+    return f"K = {', '.join(missing)} {'was' if len(missing) == 1 else 'were'} not measured"
+
+
+def _later_rise(steps: Sequence[tuple[int, int, Figure | None]], threshold: float) -> str:
+    for k, _, gain in steps:
         if gain is not None and gain.low is not None and gain.low > threshold:
             return f"the curve clearly rises again after K = {k}: see the best K"
     return ""
