@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 from tuner.analysis.finals import Judgement, judge
 from tuner.analysis.findings import latest_attempts
-from tuner.analysis.screening import screening
+from tuner.analysis.k_schedule import Unsupported
+from tuner.analysis.schedule_judged import ScheduleJudgement, schedules
+from tuner.analysis.screening import Screening, screening
 from tuner.errors import NothingMeasured
-from tuner.records import RunManifest, Trial
+from tuner.records import Candidate, Role, RunManifest, Trial
+from tuner.space.candidates import schedule_unavailable
 from tuner.space.methods import undeployable
 
 
@@ -22,9 +25,17 @@ class Evidence:
 
 
 def evidence(trials: Sequence[Trial], manifest: RunManifest) -> Evidence:
-    """Return what an answer may rest on: what was taken out of the space must not win."""
+    """Return what an answer may rest on: what was taken out of the space must not win.
+
+    A K schedule is in no space; whether its lives still answer a question is seen where they are judged.
+    """
     present = frozenset(manifest.candidates)
-    kept = tuple(t for t in latest_attempts(trials) if not present or t.record.candidate.key in present)
+
+    def counts(trial: Trial) -> bool:
+        derived = trial.record.role is Role.SCHEDULE
+        return not present or derived or trial.record.candidate.key in present
+
+    kept = tuple(trial for trial in latest_attempts(trials) if counts(trial))
     candidates = [trial.record.candidate for trial in kept]
     reasons = {c.key: reason for c in candidates if c.speculation and (reason := undeployable(c.speculation))}
     return Evidence(kept, reasons)
@@ -33,8 +44,33 @@ def evidence(trials: Sequence[Trial], manifest: RunManifest) -> Evidence:
 def judgement(trials: Sequence[Trial], manifest: RunManifest) -> Judgement:
     """Return what the fresh lives say so far, and how many are wanted; none where no baseline worked."""
     known = evidence(trials, manifest)
+    single = _screening(known, manifest)
+    return judge(single.screened, known.trials, manifest.protocol) if single else Judgement((), 0, 0, ())
+
+
+def schedule_judgement(trials: Sequence[Trial], manifest: RunManifest) -> ScheduleJudgement:
+    """Return what the lives of K schedules say so far, and how many are wanted; none where there is none to measure."""
+    known = evidence(trials, manifest)
+    single = _screening(known, manifest) if manifest.protocol.schedule else None
+    if single is None:
+        return ScheduleJudgement((), 0, 0, ())
+    finals = judge(single.screened, known.trials, manifest.protocol)
+    return schedules(single.screened, finals, known.trials, manifest.protocol, unsupported(manifest))
+
+
+def unsupported(manifest: RunManifest) -> Unsupported:
+    """Return a function that says why this run's engine cannot run a candidate with a K schedule."""
+
+    def reason(candidate: Candidate) -> str | None:
+        return schedule_unavailable(candidate, manifest.engine_version, manifest.engine_build)
+
+    return reason
+
+
+def _screening(known: Evidence, manifest: RunManifest) -> Screening | None:
+    """Return what the single lives say; None where no baseline worked."""
     try:
-        single = screening(
+        return screening(
             known.trials,
             manifest.load_points,
             manifest.default_gpu_memory_utilization,
@@ -42,5 +78,4 @@ def judgement(trials: Sequence[Trial], manifest: RunManifest) -> Judgement:
             manifest.protocol.resolve,
         )
     except NothingMeasured:
-        return Judgement((), 0, 0, ())
-    return judge(single.screened, known.trials, manifest.protocol)
+        return None

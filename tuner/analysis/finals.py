@@ -111,9 +111,9 @@ def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
     return (*baselines.values(), *speculative.values())
 
 
-def complete_rounds(fresh: Sequence[Trial], wanted: Sequence[Candidate]) -> list[int]:
-    """Return the rounds in which every wanted arm was measured, in order."""
-    lives = {arm.candidate.key: set(arm.lives) for arm in arms(fresh)}
+def complete_rounds(fresh: Sequence[Trial], wanted: Sequence[Candidate], role: Role = Role.FINAL) -> list[int]:
+    """Return the rounds in which every wanted arm was measured, in order.  role: of the lives that count."""
+    lives = {arm.candidate.key: set(arm.lives) for arm in arms(fresh, role)}
     rounds = [lives.get(candidate.key, set()) for candidate in wanted]
     return sorted(set.intersection(*rounds)) if rounds else []
 

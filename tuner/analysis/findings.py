@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from tuner.analysis.curve import k_curves
-from tuner.analysis.eligibility import barred
+from tuner.analysis.eligibility import barred, fitting_memory
 from tuner.analysis.final_figures import final_figures
 from tuner.analysis.finals import Judgement, judge, only_rounds
+from tuner.analysis.k_schedule import Unsupported
 from tuner.analysis.rounds import arms
+from tuner.analysis.schedule_judged import schedules
 from tuner.analysis.screening import Place, failure_words, screening
 from tuner.analysis.selection import as_answer
+from tuner.analysis.surface import entries, surface
 from tuner.analysis.warnings import run_warnings, uncompared_outputs
 from tuner.records import Figure, Findings, LoadPoint, Protocol, Role, Trial, TrialFigures
 
@@ -22,12 +26,16 @@ def findings(
     threshold: float = 0.01,
     undeployable: Mapping[str, str] | None = None,
     protocol: Protocol | None = None,
+    unsupported: Unsupported = lambda candidate: None,
+    ks: Mapping[str, Sequence[int]] | None = None,
 ) -> Findings:
     """Return figures, curves, drift and an answer for every temperature among `load_points`.
 
     default_gpu_memory_utilization: the engine's own, for ties.  threshold: gain per token below which a curve bends.
     undeployable: key of a candidate -> why it may be measured and never recommended.
     protocol: how many fresh lives the answer needs; none if None.
+    unsupported: why the engine cannot run a candidate with a K schedule, None if it can.
+    ks: K that the space has, by draft name.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
     protocol = protocol or Protocol()
@@ -38,10 +46,21 @@ def findings(
     contenders = {s.temperature: s.contenders for s in single.screened}
     for at_temperature, finalists in zip(single.screened, judgement.contenders, strict=False):
         contenders[at_temperature.temperature] += finalists
-    curves = k_curves(list(single.figures.values()), load_points, threshold, lost)
+    curves = k_curves(list(single.figures.values()), load_points, threshold, lost, ks)
+    fresh = judgement.contenders or ((),) * len(single.screened)
+    surfaces = [
+        surface(
+            entries(s.contenders, fitting_memory(s.contenders, default_gpu_memory_utilization), finalists),
+            s.baseline,
+            s.loads,
+            ks,
+            lost,
+        )
+        for s, finalists in zip(single.screened, fresh, strict=True)
+    ]
     answers = tuple(
-        as_answer(s, [c for c in curves if c.load_point in s.loads], choice)
-        for s, choice in zip(single.screened, judgement.choices, strict=True)
+        replace(as_answer(s, [c for c in curves if c.load_point in s.loads], choice), surface=by_concurrency)
+        for s, choice, by_concurrency in zip(single.screened, judgement.choices, surfaces, strict=True)
     )
     return Findings(
         answers=answers,
@@ -60,6 +79,7 @@ def findings(
         ),
         failed={trial.record.name: failure_words(trial) for trial in failed},
         barred=barred(contenders),
+        schedules=schedules(single.screened, judgement, trials, protocol, unsupported).answers,
     )
 
 
@@ -71,7 +91,7 @@ def latest_attempts(trials: Sequence[Trial]) -> tuple[Trial, ...]:
 
     def question(trial: Trial) -> tuple[str, str, str]:
         record = trial.record
-        if record.role is Role.FINAL:
+        if record.role in (Role.FINAL, Role.SCHEDULE):
             return record.role.value, record.candidate.key, str(record.number)
         place = "" if record.role is Role.CANDIDATE else record.worker.device_key
         return record.role.value, record.candidate.key, place

@@ -17,13 +17,15 @@ MOST_FAILURES = 2
 Outputs = Sequence[tuple[LoadPoint, Losslessness]]
 
 
-def fresh_bars(trials: Sequence[Trial], loads: Sequence[LoadPoint]) -> dict[str, tuple[Bar, ...]]:
+def fresh_bars(
+    trials: Sequence[Trial], loads: Sequence[LoadPoint], role: Role = Role.FINAL
+) -> dict[str, tuple[Bar, ...]]:
     """Return candidate key -> why it must not win, from each of its fresh lives against the baseline's of that round.
 
-    trials: all of the run.  loads: of one temperature.
+    trials: all of the run.  loads: of one temperature.  role: of the lives that count.
     """
-    found = {arm.candidate.key: _bars(arm, trials, loads) for arm in arms(trials) if arm.candidate.k}
-    for key, why in _failed_often(trials).items():
+    found = {arm.candidate.key: _bars(arm, trials, loads) for arm in arms(trials, role) if arm.candidate.k}
+    for key, why in _failed_often(trials, role).items():
         found[key] = (Bar(BarKind.MORE_FAILURES, why), *found.get(key, ()))
     return {key: bars for key, bars in found.items() if bars}
 
@@ -77,11 +79,11 @@ def _with_outputs(figures: TrialFigures, outputs: Outputs) -> TrialFigures:
     return replace(figures, loads=tuple(replace(load, sameness=of_load(load)) for load in figures.loads))
 
 
-def _failed_often(trials: Sequence[Trial]) -> Mapping[str, str]:
+def _failed_often(trials: Sequence[Trial], role: Role) -> Mapping[str, str]:
     """Return candidate key -> why, for those that failed too many of their fresh lives to be recommended."""
     reasons: dict[str, list[str]] = {}
     for trial in trials:
-        if trial.record.role is Role.FINAL and trial.record.failure is not None:
+        if trial.record.role is role and trial.record.failure is not None:
             reasons.setdefault(trial.record.candidate.key, []).append(trial.record.failure.message)
     return {
         key: f"{len(messages)} of its fresh lives failed: {messages[0]}"

@@ -40,12 +40,14 @@ class Arm:
         return {number: (life, self.baseline[number]) for number, life in self.lives.items() if number in self.baseline}
 
 
-def arms(trials: Sequence[Trial]) -> tuple[Arm, ...]:
+def arms(trials: Sequence[Trial], role: Role = Role.FINAL) -> tuple[Arm, ...]:
     """Return the finalists and baselines that were measured in fresh lives, in the order of their first life.
+
+    role: FINAL, or SCHEDULE for the arms of a K schedule.
 
     Lives of a round count where they ran on one device: the one on which the round began.
     """
-    finals = [t for t in trials if t.record.role is Role.FINAL and t.record.ok and t.record.round is not None]
+    finals = [t for t in trials if t.record.role is role and t.record.ok and t.record.round is not None]
     device: dict[int, str] = {}
     lives: dict[str, dict[int, Trial]] = {}
     for trial in sorted(finals, key=lambda t: t.record.number):

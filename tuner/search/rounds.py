@@ -14,10 +14,11 @@ class FinalRounds:
     A round belongs to one device, and its lives follow one another there directly. Each round begins with another arm,
     so that none is always measured first. A round in which a life failed or that cannot go on as it began is given up,
     and another one takes its place.
-    done: records of earlier sessions.
+    done: records of earlier sessions.  role: of these lives; what has another one is ignored.
     """
 
-    def __init__(self, done: Iterable[TrialRecord] = ()) -> None:
+    def __init__(self, done: Iterable[TrialRecord] = (), role: Role = Role.FINAL) -> None:
+        self._role = role
         self._arms: tuple[Candidate, ...] = ()
         self._wanted = 0
         self._device: dict[int, str] = {}
@@ -69,7 +70,7 @@ class FinalRounds:
 
     def finished(self, record: TrialRecord) -> None:
         """Take note of a finished life, failed ones included; other trials are ignored."""
-        if record.role is not Role.FINAL or record.round is None:
+        if record.role is not self._role or record.round is None:
             return
         self._device.setdefault(record.round, record.worker.device_key)
         self._running.pop(record.round, None)
@@ -92,7 +93,7 @@ class FinalRounds:
 
     def _start(self, number: int, candidate: Candidate) -> Task:
         self._running[number] = candidate.key
-        return Task(Role.FINAL, candidate, round=number)
+        return Task(self._role, candidate, round=number)
 
     def _possible(self) -> int:
         """Rounds that are complete or may still become so; in one that was given up all that is wanted may have run."""

@@ -8,7 +8,7 @@ from math import prod
 from tuner.records import Candidate, Json, Speculation
 from tuner.space.checks import GPU_COUNTS
 from tuner.space.engine_flags import engine_arg_unavailable
-from tuner.space.methods import unavailable
+from tuner.space.methods import METHODS, unavailable
 from tuner.space.search_space import DraftSpec, SearchSpace
 from tuner.space.versions import version_row
 
@@ -56,3 +56,17 @@ def unavailable_reason(candidate: Candidate, version: str, build: str) -> str | 
     if reason := engine_arg_unavailable(candidate.engine_args, version):
         return reason
     return unavailable(candidate.speculation, version, build) if candidate.speculation else None
+
+
+def schedule_unavailable(candidate: Candidate, version: str, build: str) -> str | None:
+    """Return why the engine cannot run `candidate`, which has a K schedule; None if by the tables it can.
+
+    version: of vLLM.  build: as in unavailable_reason.  Under data parallelism vLLM drops the schedule with a warning.
+    """
+    spec = candidate.speculation
+    if spec is not None and not METHODS[spec.method].schedules:
+        return f"method {spec.method} proposes as many tokens in every step"
+    parallel = candidate.engine_args.get("data_parallel_size")
+    if isinstance(parallel, int) and parallel > 1:
+        return "vLLM drops a K schedule under data parallelism"
+    return unavailable_reason(candidate, version, build)

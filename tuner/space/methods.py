@@ -29,6 +29,7 @@ class Method:
     model: of draft; `model_words` says what has to stand there.  first, last: releases that have it (last None: still
     there); gap: releases between that do not.  builds: engine builds that can run it.  chain_drafter: acceptance at a
     smaller K follows from a run at a larger one, because a draft token never depends on how many follow.
+    schedules: the engine tells the proposer how many tokens to propose in each step, as a K schedule needs.
     """
 
     model: ModelNeed
@@ -38,6 +39,7 @@ class Method:
     gap: tuple[str, str] | None = None
     builds: frozenset[str] = frozenset({"cpu", "cuda", "sim"})
     chain_drafter: bool = False
+    schedules: bool = True
     model_words: str = "a model directory or hub id"
     checks: tuple[Check, ...] = ()
 
@@ -128,6 +130,7 @@ METHODS: Mapping[str, Method] = {
         ModelNeed.REQUIRED,
         VERIFICATION,
         first="0.22.0",
+        schedules=False,
         model_words="the dotted import path of a proposer class",
         checks=_ALL,
     ),
