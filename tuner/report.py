@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
 from tuner.errors import OutputError
-from tuner.evidence import evidence
+from tuner.evidence import evidence, unsupported
 from tuner.explanation import Explanation, explanation
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.hardware import memory_bandwidth
@@ -61,6 +61,11 @@ def manifest_json(manifest: RunManifest) -> dict[str, Json]:
     return dumped
 
 
+def run_manifest(stored: Manifest) -> RunManifest:
+    """Return the manifest from how the store keeps it."""
+    return _manifest_adapter().validate_python(stored.details)
+
+
 def write_report(run: Path, *, finished: bool | None = None) -> Report:
     """Analyse the records of `run` and write everything that follows from them into it.
 
@@ -68,7 +73,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
     """
     stored, kept = read_run(run)
-    manifest = _manifest_adapter().validate_python(stored.details)
+    manifest = run_manifest(stored)
     known = evidence(kept, manifest)
     trials = known.trials
     findings = analyse(
@@ -78,6 +83,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         threshold=manifest.inflection_threshold,
         undeployable=known.undeployable,
         protocol=manifest.protocol,
+        unsupported=unsupported(manifest),
     )
     complete = stored.summary is not None if finished is None else finished
     findings = replace(
@@ -88,7 +94,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
     )
     explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)
     try:
-        plots = save_plots(findings, run / PLOTS, subtitle=_subtitle(manifest, trials))
+        plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
         files[REPORT] = report_markdown(
             manifest,
@@ -142,7 +148,8 @@ def _devices(trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(trial.record.worker.device for trial in trials))
 
 
-def _subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
+def subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
+    """Return what was measured on what, as pictures say it."""
     engine = "simulated engine" if manifest.engine_build == "sim" else f"vLLM {manifest.engine_version}"
     return f"{manifest.target} on {', '.join(_devices(trials))}, {engine}"
 

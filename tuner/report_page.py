@@ -23,6 +23,7 @@ from tuner.records import (
 from tuner.report_sections.device import device_section
 from tuner.report_sections.lives import lives_section, rests_on_fresh_lives
 from tuner.report_sections.sameness import sameness_section
+from tuner.report_sections.schedule import schedule_headline, schedule_section
 from tuner.words import (
     distinguishing,
     duration,
@@ -66,7 +67,7 @@ def report_markdown(
     """Return the page.  plots: image paths relative to where the page will lie.  explained: sections on causes."""
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
-        lines += [*_answer(answer, findings.finished), ""]
+        lines += [*_answer(answer, findings.finished), *schedule_headline(findings, answer.temperature), ""]
     if findings.warnings:
         lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
     for plot in plots:
@@ -82,6 +83,7 @@ def report_markdown(
     lines += [
         *lives_section(findings, names),
         *_curves(findings),
+        *schedule_section(findings),
         *_acceptance(findings, names),
         *sameness_section(findings, names),
         *device_section(findings, names),

@@ -46,7 +46,7 @@ def test_the_least_file_gets_the_defaults(load: Load) -> None:
     assert space.target == "models/target"
     assert space.drafts == (DraftSpec("ngram", "ngram", None, {}, (1, 3)),)
     assert space.load_points == (LoadPoint("chat"),)
-    assert space.protocol == Protocol(max_repeats=9, lives=3, max_lives=15, losslessness=True)
+    assert space.protocol == Protocol(max_repeats=9, lives=3, max_lives=15, losslessness=True, schedule=True)
     assert (space.engine_args, space.choices, space.env) == ({}, {}, {})
     assert space.objective.inflection_threshold == 0.01
     assert space.limits.max_engine_starts is None
@@ -89,7 +89,14 @@ limits: {max_trials: 9, max_minutes: 12.5, max_engine_starts: 20}
     assert chat == [(0.0, 8), (0.0, 1), (0.7, 8), (0.7, 1)]
     assert [point.eval_set for point in space.load_points[4:]] == ["code", "maths"]
     assert space.protocol == Protocol(
-        repeats=5, max_repeats=5, lives=4, max_lives=9, losslessness=True, warmup_requests=0, start_timeout_s=60.0
+        repeats=5,
+        max_repeats=5,
+        lives=4,
+        max_lives=9,
+        losslessness=True,
+        schedule=True,
+        warmup_requests=0,
+        start_timeout_s=60.0,
     )
     assert (space.limits.max_trials, space.limits.max_minutes, space.limits.max_engine_starts) == (9, 12.5, 20)
     assert space.objective.inflection_threshold == 0.02

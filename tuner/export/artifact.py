@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from enum import StrEnum
 
 import yaml
 
 from tuner.analysis.metrics import worst_category
 from tuner.analysis.rounds import round_speedups
+from tuner.export.schedule import deployed, schedule_json, schedule_words
 from tuner.export.serve import serve_env, serve_yaml
+from tuner.export.values import figure_json, optional_figure, plain_mapping, plain_value
 from tuner.records import (
     ARTIFACT_VERSION,
     Answer,
     Barred,
     Candidate,
-    Figure,
     Findings,
     Json,
     KCurve,
@@ -28,7 +28,7 @@ from tuner.records import (
 BEST_CONFIG = "best_config.yaml"
 SERVE_ENV = "serve.env"
 SERVE_BASELINE = "serve.baseline.yaml"
-_SIGNIFICANT_DIGITS = 6
+_STATIC = ".static.yaml"
 
 
 class _Plain(yaml.SafeDumper):
@@ -67,7 +67,11 @@ def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
         ),
     }
     for answer in findings.answers:
-        files[serve_name(findings, answer)] = serve_yaml(context.target, answer.best, _about(findings, answer))
+        best = deployed(findings, answer)
+        files[serve_name(findings, answer)] = serve_yaml(context.target, best, _about(findings, answer))
+        if best != answer.best:
+            about = f"The same draft at one K, without the K schedule.\n{_start(static_name(findings, answer))}"
+            files[static_name(findings, answer)] = serve_yaml(context.target, answer.best, about)
     return files
 
 
@@ -76,10 +80,16 @@ def serve_name(findings: Findings, answer: Answer) -> str:
     return "serve.yaml" if answer is findings.answers[0] else f"serve-t{answer.temperature:g}.yaml"
 
 
+def static_name(findings: Findings, answer: Answer) -> str:
+    """Return the file that deploys `answer` at one K, where that other file has a K schedule."""
+    return serve_name(findings, answer).removesuffix(".yaml") + _STATIC
+
+
 def _about(findings: Findings, answer: Answer) -> str:
     return (
         f"Written by tuner from {BEST_CONFIG}: {answer.verdict.value} at temperature {answer.temperature:g}.\n"
         f"{answer.why}\n"
+        f"{schedule_words(findings, answer)}"
         f"{_start(serve_name(findings, answer))}"
     )
 
@@ -105,8 +115,8 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "warnings": list(findings.warnings),
         "failed": dict(findings.failed),
         "barred": [_barred(barred) for barred in findings.barred],
-        "drift": {name: _figure(figure) for name, figure in findings.drift.items()},
-        "floor": {name: _figure(figure) for name, figure in findings.floor.items()},
+        "drift": {name: figure_json(figure) for name, figure in findings.drift.items()},
+        "floor": {name: figure_json(figure) for name, figure in findings.floor.items()},
         "protocol": dict(context.protocol),
         "measured_on": dict(context.measured_on),
         "fingerprint": {
@@ -125,22 +135,19 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "why": answer.why,
         "recommended": _recommended(findings, answer),
         "engine_lives": answer.lives,
-        "expected_speedup": _figure(answer.objective),
-        "expected_speedup_similar_prompts": _optional(answer.similar_prompts),
-        "speedup_before_selection": _optional(answer.screened),
+        "expected_speedup": figure_json(answer.objective),
+        "expected_speedup_similar_prompts": optional_figure(answer.similar_prompts),
+        "speedup_before_selection": optional_figure(answer.screened),
         "resolution": _resolution(answer.resolution),
         "runner_up": answer.runner_up.label if answer.runner_up else None,
         "load_points": [_load(load) for load in answer.loads],
         "curves": [_curve(findings, curve) for curve in answer.curves],
+        "schedule": schedule_json(findings, answer),
     }
 
 
-def _optional(figure: Figure | None) -> Json:
-    return None if figure is None else _figure(figure)
-
-
 def _resolution(resolution: Resolution | None) -> Json:
-    return None if resolution is None else _plain(asdict(resolution))
+    return None if resolution is None else plain_mapping(asdict(resolution))
 
 
 def _barred(barred: Barred) -> dict[str, Json]:
@@ -154,9 +161,11 @@ def _barred(barred: Barred) -> dict[str, Json]:
 
 
 def _recommended(findings: Findings, answer: Answer) -> dict[str, Json]:
+    best = deployed(findings, answer)
     return {
         "serve_config": serve_name(findings, answer),
-        "speculation": _speculation(answer.best),
+        "static_serve_config": static_name(findings, answer) if best != answer.best else None,
+        "speculation": _speculation(best),
         "engine_args": dict(answer.best.engine_args),
         "up_to_concurrency": answer.up_to,
         "slower_at_concurrency": answer.below,
@@ -179,21 +188,21 @@ def _load(load: LoadFigures) -> dict[str, Json]:
     worst = worst_category(load)
     return {
         "label": load.load_point.label,
-        "load_point": _plain(asdict(load.load_point)),
-        "figures": {name: _figure(figure) for name, figure in load.figures.items()},
-        "acceptance_by_position": [_figure(figure) for figure in load.acceptance_by_position],
-        "conditional_acceptance_by_position": [_figure(figure) for figure in load.conditional_by_position],
-        "categories": {name: _figure(figure) for name, figure in load.categories.items()},
+        "load_point": plain_mapping(asdict(load.load_point)),
+        "figures": {name: figure_json(figure) for name, figure in load.figures.items()},
+        "acceptance_by_position": [figure_json(figure) for figure in load.acceptance_by_position],
+        "conditional_acceptance_by_position": [figure_json(figure) for figure in load.conditional_by_position],
+        "categories": {name: figure_json(figure) for name, figure in load.categories.items()},
         "worst_category": worst[0] if worst else None,
         "same_output": _same_output(load.sameness),
-        "speedup_by_round": {str(number): _rounded(speedup) for number, speedup in round_speedups(load).items()},
+        "speedup_by_round": {str(number): plain_value(speedup) for number, speedup in round_speedups(load).items()},
     }
 
 
 def _same_output(same: Losslessness | None) -> Json:
     if same is None:
         return None
-    return _plain({name: value for name, value in asdict(same).items() if value not in (None, "", ())})
+    return plain_mapping({name: value for name, value in asdict(same).items() if value not in (None, "", ())})
 
 
 def _curve(findings: Findings, curve: KCurve) -> dict[str, Json]:
@@ -214,34 +223,11 @@ def _curve(findings: Findings, curve: KCurve) -> dict[str, Json]:
         "points": [
             {
                 "k": point.k,
-                "speedup": _figure(point.speedup),
-                "tpot_s": _figure(point.tpot),
-                "mean_acceptance_length": _figure(point.acceptance_length),
-                "marginal_gain": _figure(point.marginal_gain) if point.marginal_gain else None,
+                "speedup": figure_json(point.speedup),
+                "tpot_s": figure_json(point.tpot),
+                "mean_acceptance_length": figure_json(point.acceptance_length),
+                "marginal_gain": figure_json(point.marginal_gain) if point.marginal_gain else None,
             }
             for point in curve.points
         ],
     }
-
-
-def _figure(figure: Figure) -> Json:
-    return {name: value for name, value in _plain(asdict(figure)).items() if value not in (None, "")} | {
-        "value": _rounded(figure.value)
-    }
-
-
-def _plain(mapping: Mapping[str, object]) -> dict[str, Json]:
-    return {name: _plain(value) if isinstance(value, dict) else _rounded(value) for name, value in mapping.items()}
-
-
-def _rounded(value: object) -> Json:
-    """Return floats with six significant digits: more was not measured, and a reader's eye is spared."""
-    if isinstance(value, float):
-        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
-    if isinstance(value, StrEnum):
-        return value.value
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) if isinstance(item, dict) else _rounded(item) for item in value]
-    raise TypeError(f"{type(value).__name__} has no place in the artifact")

@@ -190,6 +190,7 @@ class ProtocolPart(_Part):
     distribution_samples: Annotated[int, Field(ge=0)] = 0
     same_runner: bool = False
     drafts_alone: bool = False
+    schedule: bool = True
     start_timeout_s: Seconds = 1200.0
     stall_timeout_s: Seconds = 300.0
     request_timeout_s: Seconds = 600.0
