@@ -17,6 +17,7 @@ _COMMANDS = {
     "report": "tuner.cli.report:report",
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
+    "breakeven": "tuner.cli.breakeven:breakeven",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
 }
@@ -50,6 +51,7 @@ def cli() -> None:
     tuner report RUN                write plots and report of a run again
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why
+    tuner breakeven RUN             the acceptance that a draft would need to pay
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
     """

@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tuner.analysis.breakeven import Breakeven
 from tuner.plots.acceptance import longest, plot_acceptance
+from tuner.plots.breakeven import plot_breakeven
 from tuner.plots.speedup import plot_speedup
 from tuner.records import Findings, KCurve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_acceptance", "plot_speedup", "save_plots"]
+__all__ = ["plot_acceptance", "plot_breakeven", "plot_speedup", "save_breakeven", "save_plots"]
 
 PANELS_PER_FIGURE = 6
 
@@ -41,15 +43,27 @@ def save_plots(findings: Findings, out_dir: Path, *, subtitle: str = "") -> tupl
     return tuple(paths)
 
 
+def save_breakeven(found: Sequence[Breakeven], path: Path, *, subtitle: str = "") -> None:
+    """Write what a draft would need into `path`, as PNG or SVG by its ending."""
+    _write(plot_breakeven(found, subtitle=subtitle), path)
+
+
 def _save(figure: Figure, stem: Path) -> list[Path]:
+    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
+    for path in paths:
+        _write(figure, path)
+    return paths
+
+
+def _write(figure: Figure, path: Path) -> None:
     from matplotlib import rc_context
 
-    paths = [stem.with_name(stem.name + ending) for ending in (".png", ".svg")]
     # No date and a fixed salt: the same findings give the same bytes.
     with rc_context({"svg.hashsalt": "tuner"}):
-        figure.savefig(paths[0], dpi=150)
-        figure.savefig(paths[1], metadata={"Date": None})
-    return paths
+        if path.suffix == ".png":
+            figure.savefig(path, dpi=150)
+        else:
+            figure.savefig(path, metadata={"Date": None})
 
 
 def _pages(curves: Sequence[KCurve]) -> list[list[KCurve]]:

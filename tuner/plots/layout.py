@@ -9,9 +9,9 @@ import math
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from tuner.records import KCurve, LoadPoint
+from tuner.records import KCurve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,10 +57,23 @@ def styles_of(curves: Sequence[KCurve]) -> dict[str, Style]:
     }
 
 
+class Labelled(Protocol):
+    """What a panel is of: a load point, or anything else that has a label and can be looked up by it."""
+
+    @property
+    def label(self) -> str:
+        """Words for a person."""
+
+    def __hash__(self) -> int: ...
+
+
+Panel = TypeVar("Panel", bound=Labelled)
+
+
 def panels(
-    title: str, subtitle: str, heads: Mapping[LoadPoint, Sequence[Head]], footer_rows: int
-) -> tuple[Figure, dict[LoadPoint, Axes]]:
-    """Return a figure with a panel for each load point, its name and one line a draft above it.
+    title: str, subtitle: str, heads: Mapping[Panel, Sequence[Head]], footer_rows: int
+) -> tuple[Figure, dict[Panel, Axes]]:
+    """Return a figure with a panel for each load point (or other key), its name and one line for each head above it.
 
     footer_rows: lines of text to leave room for at the bottom.
     """
