@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from tests.searchbench.lives import Noise
 from tests.searchbench.optuna_samplers import OptunaSearch
 from tests.searchbench.plain import Binary, Grid, RandomOrder
+from tests.searchbench.predictions import growth_errors, speedup_errors
 from tests.searchbench.published_rules import Goodput, MedianMinusMad
 from tests.searchbench.replay import Rank, Told, search, told
 from tests.searchbench.strategy import Strategy, ranked
-from tests.searchbench.surfaces import Surface
+from tests.searchbench.surfaces import BASELINE, Surface
+from tuner.analysis.prediction import ModelError
+from tuner.records import Tried
+from tuner.search.guided import Guided, GuidedSettings
 
 GUIDED = "guided"
 WITHOUT_END = ("random", "tpe", "gp")
 """They have no rule for stopping: each stops after as many starts as guided took on that surface."""
 STARTS_PER_DRAFT = 3
 """Stands in for guided's starts where guided does not take part."""
-NAMES = ("grid", "random", "tpe", "gp", "binary", "goodput", "median_mad")
+NAMES = ("guided", "grid", "random", "tpe", "gp", "binary", "goodput", "median_mad")
+
+
+class GuidedStrategy(Guided):
+    """The tuner's own search, with its defaults."""
+
+    name = GUIDED
+
+    def __init__(self, surface: Surface) -> None:
+        super().__init__([BASELINE, *surface.candidates], surface.loads)
 
 
 @dataclass(frozen=True)
@@ -39,12 +52,25 @@ def entry(name: str, surface: Surface, noise: Noise) -> Entry:
         return Entry(mad, lambda _, tried: mad.rank(tried))
     if name in ("tpe", "gp"):
         return Entry(OptunaSearch(name, surface, noise.seed))
+    if name == GUIDED:
+        return Entry(GuidedStrategy(surface))
     made: Mapping[str, Strategy] = {
         "grid": Grid(surface),
         "random": RandomOrder(surface, noise.seed),
         "binary": Binary(surface),
     }
     return Entry(made[name])
+
+
+def with_predictions(found: Told, surface: Surface, tried: Sequence[Tried]) -> Told:
+    """Add how far guided's predictions were off."""
+    settings = GuidedSettings()
+    model = ModelError(settings.life_sd, settings.repeat_sd)
+    return replace(
+        found,
+        growth_errors=growth_errors(surface, tried),
+        speedup_errors=speedup_errors(surface, tried, model),
+    )
 
 
 def run(surface: Surface, names: tuple[str, ...], noise: Noise) -> dict[str, Told]:
@@ -57,4 +83,6 @@ def run(surface: Surface, names: tuple[str, ...], noise: Noise) -> dict[str, Tol
         if name == GUIDED:
             equal = len(tried)
         results[name] = told(surface, tried, one.rank, noise, equal)
+        if name == GUIDED:
+            results[name] = with_predictions(results[name], surface, tried)
     return results

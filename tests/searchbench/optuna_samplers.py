@@ -10,9 +10,10 @@ from optuna.distributions import BaseDistribution, CategoricalDistribution, IntD
 from optuna.samplers import BaseSampler, GPSampler, TPESampler
 from optuna.trial import TrialState
 
-from tests.searchbench.strategy import Decision, measured_gains
+from tests.searchbench.strategy import measured_gains
 from tests.searchbench.surfaces import Surface
 from tuner.records import Candidate, Tried
+from tuner.search.guided import Decision
 
 STARTUP = 3
 """Random points before the model counts. Optuna's 10 are more than these searches have in all."""
@@ -50,11 +51,12 @@ class OptunaSearch:
         self._tell(tried)
         left = [c for c in self._surface.candidates if c.key not in {one.candidate.key for one in tried}]
         if not left:
-            return Decision(None, True)
+            return Decision(None, True, "nothing is left")
         trial = self._study.ask(self._space)
         draft, k = trial.params["draft"], trial.params["k"]
         self._study.tell(trial, state=TrialState.FAIL)  # what is measured is told as a trial of its own
-        return Decision(min(left, key=lambda c: (c.draft_name != draft, abs(c.k - k), c.k)), False)
+        nearest = min(left, key=lambda c: (c.draft_name != draft, abs(c.k - k), c.k))
+        return Decision(nearest, False, f"the sampler named {draft} K={k}")
 
     def _tell(self, tried: Sequence[Tried]) -> None:
         gains = measured_gains(self._surface, tried)

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tests.searchbench.strategy import Decision, measured_gains
+from tests.searchbench.strategy import measured_gains
 from tests.searchbench.surfaces import Surface
 from tuner.records import Candidate, Tried
+from tuner.search.guided import Decision
 
 
 class Grid:
@@ -23,7 +24,7 @@ class Grid:
         """Return the first candidate that was not tried."""
         done = {one.candidate.key for one in tried}
         found = next((c for c in self._order if c.key not in done), None)
-        return Decision(found, found is None)
+        return Decision(found, found is None, "the next in order")
 
 
 class RandomOrder(Grid):
@@ -58,9 +59,9 @@ class Binary:
                 middle = (low + high) // 2
                 missing = next((c for c in (curve[middle], curve[middle + 1]) if c.key not in done), None)
                 if missing is not None:
-                    return Decision(missing, False)
+                    return Decision(missing, False, "the middle, and the one after it")
                 left, right = (gains.get(curve[i].key, -np.inf) for i in (middle, middle + 1))
                 low, high = (middle + 1, high) if right > left else (low, middle)
             if curve and curve[low].key not in done:
-                return Decision(curve[low], False)
-        return Decision(None, True)
+                return Decision(curve[low], False, "what the search ended at")
+        return Decision(None, True, "searched")

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tests.searchbench.plain import Grid
-from tests.searchbench.strategy import Decision, measured_gains, ranked
+from tests.searchbench.strategy import measured_gains, ranked
 from tests.searchbench.surfaces import BASELINE, Surface, weighted
 from tuner.records import Candidate, Tried
+from tuner.search.guided import Decision
 
 PROFILED_K = (1, 3, 5)
 MAD_TIE = 0.01
@@ -38,8 +39,8 @@ class Goodput:
             wanted = [*fitting[-1:], *(c for c in fitting if c.k in PROFILED_K)]
             missing = next((c for c in wanted if c.key not in done), None)
             if missing is not None:
-                return Decision(missing, False)
-        return Decision(None, True)
+                return Decision(missing, False, "a point of the profile")
+        return Decision(None, True, "profiled")
 
     def rank(self, tried: Sequence[Tried]) -> list[str]:
         """Return candidates' keys by predicted goodput; drafts of which less than two K ran take no part."""

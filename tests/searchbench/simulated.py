@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from tests.searchbench.steps import Counts, Matrix, runs_at, told_growth, walk
+from tests.searchbench.steps import Matrix, log_growth, quick_growth, runs_at, told_growth, walk
 from tests.searchbench.surfaces import BASELINE, TOKENS, Arm, Surface, candidate, load_point
 from tuner.engine.sim.model import acceptance, step_time_s
 from tuner.engine.sim.profile import DraftModel, Profile, PromptKind, TargetModel
@@ -67,10 +68,13 @@ def simulated(number: int, seed: int) -> Surface:
     candidates = []
     for draft in drafts:
         runs = runs_at(_given(profile, draft, prompts), random.random((prompts, TOKENS + K_MAX)))
-        for k in range(1, K_MAX + 1):
+        walked = {k: walk(runs, k) for k in range(1, K_MAX + 1)}
+        largest = told_growth(candidate(draft.match, fitting), loads[0], walked[fitting])
+        for k, answers in walked.items():
             one = candidate(draft.match, k)
             candidates.append(one)
-            arms[one.key] = replace(_arm(profile, one, loads, runs), fits=k <= fitting)
+            grown = largest if k == fitting else quick_growth(answers, k, largest.source)
+            arms[one.key] = Arm(_log_tpots(profile, one, loads, answers), log_growth(answers), grown, k <= fitting)
     ratio = max(target.step_s / draft.step_s for draft in drafts)
     tags = (*kind.tags, f"drafts {len(drafts)}", _cost_tag(ratio), _load_tag(loads))
     tags += ("memory for all K" if fitting == K_MAX else "memory for small K",)
@@ -88,12 +92,12 @@ def simulated(number: int, seed: int) -> Surface:
     )
 
 
-def _arm(profile: Profile, one: Candidate, loads: tuple[LoadPoint, ...], runs: Counts) -> Arm:
-    steps, whole = walk(runs, one.k)
-    per_token = float(np.mean(np.log(steps / (TOKENS - 1))))
-    times = {load.key: math.log(step_time_s(profile, one.speculation, load.concurrency)) for load in loads}
-    growth = told_growth(whole, one.k)
-    return Arm({key: time + per_token for key, time in times.items()}, growth.logs[-1], growth)
+def _log_tpots(
+    profile: Profile, one: Candidate, loads: tuple[LoadPoint, ...], answers: Sequence[Sequence[int]]
+) -> dict[str, float]:
+    """Return the mean over prompts of log(step time x steps / tokens) at each load point."""
+    grown = log_growth(answers)
+    return {load.key: math.log(step_time_s(profile, one.speculation, load.concurrency)) - grown for load in loads}
 
 
 def _given(profile: Profile, draft: DraftModel, prompts: int) -> Matrix:

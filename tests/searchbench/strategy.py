@@ -4,23 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from tests.searchbench.surfaces import Surface, weighted
-from tuner.records import Candidate, Outcome, Tried
+from tuner.records import Outcome, Tried
+from tuner.search.guided import Decision
 
 TIE = 0.005
 """Differences of this size are not worth a larger K, however little noise there is."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What to start next.  candidate None: nothing now.  done: nothing more is worth an engine start."""
-
-    candidate: Candidate | None
-    done: bool
-    why: str = ""
 
 
 class Strategy(Protocol):
