@@ -64,8 +64,8 @@ def growth(trial: Trial, load: LoadPoint, *, chain: bool, k: int) -> Growth:
         if spec.method in PARTIAL_COVERAGE:
             return _pooled(view, counters, k, "n-gram: by coverage and acceptance over all prompts")
         return Growth(note=f"with {spec.method} acceptance at a smaller K does not follow from a larger one")
-    if not _proposes_all(counters, k):
-        return Growth(note="the engine does not count drafts, or proposed fewer than K tokens in some steps")
+    if missing := _missing_proposals(counters, k):
+        return Growth(note=missing)
     seen = _visible(trial, load, k)
     if seen is None:
         return _pooled(view, counters, k, "stream chunks are not single steps; underestimates mixtures of prompts")
@@ -143,9 +143,13 @@ def _doubt_about_replay(load: LoadPoint, rejection: object, by_prompt: Mapping[s
     return ""
 
 
-def _proposes_all(counters: Sequence[Counters], k: int) -> bool:
+def _missing_proposals(counters: Sequence[Counters], k: int) -> str:
     drafts, proposed = _sum(c.drafts for c in counters), _sum(c.draft_tokens for c in counters)
-    return bool(drafts) and proposed is not None and proposed >= FULL_PROPOSALS * k * (drafts or 0)
+    if not drafts or proposed is None:
+        return "the engine counted no drafts"
+    if proposed < FULL_PROPOSALS * k * drafts:
+        return "the engine proposed fewer than K tokens in some steps, and where a proposal ends nothing was rejected"
+    return ""
 
 
 def _visible(trial: Trial, load: LoadPoint, k: int) -> _Seen | None:
