@@ -12,11 +12,11 @@ from tuner.analysis.finals import Judgement, judge, only_rounds
 from tuner.analysis.k_schedule import Unsupported
 from tuner.analysis.rounds import arms
 from tuner.analysis.schedule_judged import schedules
-from tuner.analysis.screening import Place, failure_words, screening
+from tuner.analysis.screening import Place, Screening, failure_words, screening
 from tuner.analysis.selection import as_answer
 from tuner.analysis.surface import entries, surface
 from tuner.analysis.warnings import run_warnings, uncompared_outputs
-from tuner.records import Figure, Findings, LoadPoint, Protocol, Role, Trial, TrialFigures
+from tuner.records import Candidate, Figure, Findings, LoadPoint, Protocol, Role, Surface, Trial, TrialFigures
 
 
 def findings(
@@ -47,17 +47,7 @@ def findings(
     for at_temperature, finalists in zip(single.screened, judgement.contenders, strict=False):
         contenders[at_temperature.temperature] += finalists
     curves = k_curves(list(single.figures.values()), load_points, threshold, lost, ks)
-    fresh = judgement.contenders or ((),) * len(single.screened)
-    surfaces = [
-        surface(
-            entries(s.contenders, fitting_memory(s.contenders, default_gpu_memory_utilization), finalists),
-            s.baseline,
-            s.loads,
-            ks,
-            lost,
-        )
-        for s, finalists in zip(single.screened, fresh, strict=True)
-    ]
+    surfaces = _surfaces(single, judgement, default_gpu_memory_utilization, ks, lost)
     answers = tuple(
         replace(as_answer(s, [c for c in curves if c.load_point in s.loads], choice), surface=by_concurrency)
         for s, choice, by_concurrency in zip(single.screened, judgement.choices, surfaces, strict=True)
@@ -81,6 +71,27 @@ def findings(
         barred=barred(contenders),
         schedules=schedules(single.screened, judgement, trials, protocol, unsupported).answers,
     )
+
+
+def _surfaces(
+    single: Screening,
+    judgement: Judgement,
+    default_gpu_memory: float | None,
+    ks: Mapping[str, Sequence[int]] | None,
+    failed: Sequence[tuple[Candidate, str]],
+) -> list[Surface | None]:
+    """Return the K x concurrency surface of each temperature."""
+    fresh = judgement.contenders or ((),) * len(single.screened)
+    return [
+        surface(
+            entries(s.contenders, fitting_memory(s.contenders, default_gpu_memory), finalists),
+            s.baseline,
+            s.loads,
+            ks,
+            failed,
+        )
+        for s, finalists in zip(single.screened, fresh, strict=True)
+    ]
 
 
 def latest_attempts(trials: Sequence[Trial]) -> tuple[Trial, ...]:
