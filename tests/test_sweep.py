@@ -81,11 +81,19 @@ def prepared(
     return prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
 
 
-def sweep(inputs: Prepared, view: View | None = None, out: str = "run", retry_failed: bool = False) -> SweepResult:
-    return run_sweep(inputs, SweepOptions(Path(out), pool="local", retry_failed=retry_failed), view or View())
+def sweep(
+    inputs: Prepared,
+    view: View | None = None,
+    out: str = "run",
+    retry_failed: bool = False,
+    sampler: str = "grid",
+    workers: int = 1,
+) -> SweepResult:
+    options = SweepOptions(Path(out), pool="local", max_workers=workers, retry_failed=retry_failed, sampler=sampler)
+    return run_sweep(inputs, options, view or View())
 
 
-def test_a_sweep_measures_every_candidate_between_two_baselines_and_recommends_the_best(workshop: Path) -> None:
+def test_a_grid_measures_every_candidate_between_two_baselines_and_recommends_the_best(workshop: Path) -> None:
     view = View()
     result = sweep(prepared(), view)
     assert [(r.role, r.candidate.label) for r in view.done] == [
@@ -244,7 +252,7 @@ def test_accepting_by_chance_is_never_recommended_however_fast(workshop: Path) -
 
 def test_two_workers_share_the_candidates_and_each_has_its_own_baselines(workshop: Path) -> None:
     view = View()
-    result = run_sweep(prepared(), SweepOptions(Path("run"), pool="local", max_workers=2), view)
+    result = sweep(prepared(), view, workers=2)
     devices: dict[str, list[Role]] = {}
     for record in view.done:
         devices.setdefault(record.worker.device_key, []).append(record.role)
@@ -341,7 +349,7 @@ def test_a_limit_on_engine_starts_ends_the_finals_with_a_warning(workshop: Path)
 
 def test_two_workers_share_the_rounds(workshop: Path) -> None:
     view = View()
-    result = run_sweep(prepared(repeats=1, lives=3), SweepOptions(Path("run"), pool="local", max_workers=2), view)
+    result = sweep(prepared(repeats=1, lives=3), view, workers=2)
     places: dict[int | None, set[str]] = {}
     for record in view.done:
         if record.role is Role.FINAL:

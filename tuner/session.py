@@ -13,6 +13,7 @@ from tuner.pool import Pool, open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
 from tuner.records import TrialRecord, short_hash
+from tuner.search.samplers import Search
 from tuner.search.study import Study
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
@@ -25,7 +26,8 @@ class SweepOptions:
     """How to run it, as opposed to what to measure.
 
     out: the run directory.  pool: "ray", or "local" for threads of this process.
-    storage: Optuna storage URL, None for SQLite in the run directory.
+    storage: Optuna storage URL, None for SQLite in the run directory.  sampler: how candidates are chosen, None for
+    what the space says.
     """
 
     out: Path
@@ -33,6 +35,7 @@ class SweepOptions:
     max_workers: int | None = None
     storage: str | None = None
     retry_failed: bool = False
+    sampler: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ def measure(
         f"{store.path.name}-{short_hash(prepared.fingerprint)}",
         prepared.candidates,
         prepared.manifest.temperatures,
+        search_of(prepared, options),
         replace_damaged=not options.storage,
     )
     for note in study.notes:
@@ -90,7 +94,8 @@ def measure(
             required_paths=prepared.required_paths,
         ) as pool,
     ):
-        telling, budget = Telling(study, prepared.manifest.temperatures), Budget(prepared.space.limits)
+        telling = Telling(study, prepared.manifest.temperatures, prepared.space.load_points)
+        budget = Budget(prepared.space.limits)
         done = telling.resume(store.trials(), lambda r: counts_as_done(r, retry_failed=options.retry_failed))
         if done:
             view.message(f"resuming: {len(done)} trials are already measured")
@@ -98,6 +103,11 @@ def measure(
         measuring = Measuring(prepared, store, telling, pool, view, make_sources(session), budget)
         measuring.run()
         return Measured(tuple(measuring.fresh), len(pool.workers))
+
+
+def search_of(prepared: Prepared, options: SweepOptions) -> Search:
+    """Return how candidates are chosen."""
+    return Search(options.sampler or prepared.space.sampler, prepared.space.load_points)
 
 
 def tell_where(options: SweepOptions, store: RunStore, view: SweepView) -> None:

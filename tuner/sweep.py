@@ -6,17 +6,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tuner.evidence import judgement
+from tuner.evidence import judgement, schedule_judgement
 from tuner.extras import missing
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
 from tuner.records import Role, TrialRecord
 from tuner.report import Report, manifest_json, write_report
-from tuner.session import Measured, Session, SweepOptions, measure, tell_where
+from tuner.search.observing import tried
+from tuner.session import Measured, Session, SweepOptions, measure, search_of, tell_where
 from tuner.sources import Source
 from tuner.sources.confirming import Confirming
 from tuner.sources.done import counts_as_done
 from tuner.sources.extras import Extras
+from tuner.sources.scheduled import Scheduled
 from tuner.sources.single import SingleLives
 from tuner.store import RunStore
 
@@ -48,7 +50,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         measured = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
-        complete = _complete(store, prepared)
+        complete = _complete(store, prepared, options)
         report = write_report(store.path, finished=complete)
         if complete:
             store.finish({"verdict": report.findings.answers[0].verdict.value})
@@ -64,7 +66,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
 
 def _measure_missing(prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView) -> Measured:
     tell_where(options, store, view)
-    if store.finished and _complete(store, prepared, retry_failed=options.retry_failed):
+    if store.finished and _complete(store, prepared, options, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
         return Measured()
     return measure(prepared, options, store, view, _sources)
@@ -76,19 +78,24 @@ def _sources(session: Session) -> tuple[Source, ...]:
     return (
         SingleLives(session.telling, session.budget, protocol, devices, session.done, prepared.candidates),
         Confirming(session.store, prepared.manifest, session.budget),
+        Scheduled(session.store, prepared.manifest, session.budget),
         Extras(prepared.candidates, protocol, prepared.engine.version, session.done, session.budget),
     )
 
 
-def _complete(store: RunStore, prepared: Prepared, *, retry_failed: bool = False) -> bool:
-    """Whether all has its answer, no closing baseline failed last and the finalists are settled."""
-    records = store.records()
-    counting = [record for record in records if counts_as_done(record, retry_failed=retry_failed)]
-    done = {record.candidate.key for record in counting if record.role in (Role.BASELINE, Role.CANDIDATE)}
-    closing = {(r.worker.device_key, r.candidate.args_key): r.ok for r in records if r.role is Role.BASELINE_AGAIN}
-    measured = all(candidate.key in done for candidate in prepared.candidates) and all(closing.values())
-    extras = missing(counting, prepared.candidates, prepared.space.protocol, prepared.engine.version)
-    return measured and not extras and judgement(store.trials(), prepared.manifest).settled
+def _complete(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_failed: bool = False) -> bool:
+    """Whether the sampler has no further question, no closing baseline failed last and the finalists are settled."""
+    trials = store.trials()
+    counting = [trial for trial in trials if counts_as_done(trial.record, retry_failed=retry_failed)]
+    closing = {
+        (r.worker.device_key, r.candidate.args_key): r.ok for r in store.records() if r.role is Role.BASELINE_AGAIN
+    }
+    policy = search_of(prepared, options).policy(prepared.candidates)
+    answered = policy.next(tried(counting, prepared.space.load_points, prepared.candidates)).done
+    done = [trial.record for trial in counting]
+    extras = missing(done, prepared.candidates, prepared.space.protocol, prepared.engine.version)
+    judged = (judgement(trials, prepared.manifest), schedule_judgement(trials, prepared.manifest))
+    return answered and all(closing.values()) and not extras and all(one.settled for one in judged)
 
 
 def _busy_s(records: Sequence[TrialRecord]) -> float:

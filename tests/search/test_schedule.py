@@ -1,4 +1,4 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tuner.records import (
     Candidate,
@@ -10,6 +10,7 @@ from tuner.records import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.search.guided import Decision
 from tuner.search.schedule import Scheduler, Task
 
 BASE = Candidate({"max_model_len": 512})
@@ -25,11 +26,23 @@ def record(role: Role, candidate: Candidate, device: str = "gpu0", failed: bool 
     return TrialRecord(0, role, candidate, WorkerFacts(device, "d", "n"), "t", PhaseTimes(), failure=failure)
 
 
+def asked(candidates: Iterable[Candidate | None]) -> Callable[[], Decision]:
+    """Return a study that asks for these in turn; None stands for a moment in which results are awaited."""
+    queue = iter(candidates)
+
+    def ask() -> Decision:
+        try:
+            return Decision(next(queue), False, "")
+        except StopIteration:
+            return Decision(None, True, "")
+
+    return ask
+
+
 def scheduler(
     candidates: Iterable[Candidate], baseline_again: bool = True, devices: tuple[str, ...] = ("gpu0",)
 ) -> Scheduler:
-    queue = iter(candidates)
-    return Scheduler(lambda: next(queue, None), devices, baseline_again=baseline_again)
+    return Scheduler(asked(candidates), devices, baseline_again=baseline_again)
 
 
 def run(schedule: Scheduler, device: str = "gpu0", failing: tuple[Candidate, ...] = ()) -> list[Task]:
@@ -73,9 +86,8 @@ def test_no_closing_baseline_where_no_candidate_succeeded_or_none_is_wanted() ->
 
 def test_a_resumed_run_repeats_nothing_but_closes_with_a_baseline_after_new_candidates() -> None:
     done = [record(Role.BASELINE, BASE), record(Role.CANDIDATE, with_k(1)), record(Role.BASELINE_AGAIN, BASE)]
-    assert run(Scheduler(lambda: None, ["gpu0"], done)) == []
-    queue = iter([with_k(2)])
-    tasks = run(Scheduler(lambda: next(queue, None), ["gpu0"], done))
+    assert run(Scheduler(asked([]), ["gpu0"], done)) == []
+    tasks = run(Scheduler(asked([with_k(2)]), ["gpu0"], done))
     assert [task.role for task in tasks] == [Role.CANDIDATE, Role.BASELINE_AGAIN]
 
 
@@ -106,8 +118,7 @@ def test_a_closing_baseline_that_is_put_back_is_run_again() -> None:
 
 
 def every(count: int, candidates: Iterable[Candidate], done: Iterable[TrialRecord] = ()) -> Scheduler:
-    queue = iter(candidates)
-    return Scheduler(lambda: next(queue, None), ["gpu0"], done, baseline_every=count)
+    return Scheduler(asked(candidates), ["gpu0"], done, baseline_every=count)
 
 
 def test_a_long_sweep_measures_its_baseline_in_the_middle_too() -> None:
@@ -158,7 +169,7 @@ def test_a_baseline_in_the_middle_that_is_put_back_is_run_before_the_next_candid
 
 def test_fresh_lives_are_none_of_the_schedulers_business() -> None:
     finals = [record(Role.FINAL, BASE), record(Role.FINAL, with_k(1), failed=True)]
-    schedule = Scheduler(lambda: None, ["gpu0"], finals)
+    schedule = Scheduler(asked([]), ["gpu0"], finals)
     assert (schedule.closing, schedule.next("gpu0")) == (0, None)
 
 
@@ -215,3 +226,11 @@ def run_one(schedule: Scheduler, device: str) -> Candidate:
     assert task is not None
     schedule.finished(record(task.role, task.candidate, device))
     return task.candidate
+
+
+def test_no_closing_baseline_while_results_are_awaited() -> None:
+    schedule = Scheduler(asked([BASE, with_k(1), None, None, with_k(2)]), ["gpu0", "gpu1"])
+    assert [run_one(schedule, "gpu0"), run_one(schedule, "gpu0")] == [BASE, with_k(1)]
+    assert [schedule.next("gpu1"), schedule.next("gpu0")] == [None, None]
+    assert schedule.closing == 1
+    assert [task.role for task in run(schedule, "gpu0")] == [Role.CANDIDATE, Role.BASELINE_AGAIN]

@@ -1,4 +1,4 @@
-"""The Optuna study: every candidate once, in order, and always what the records say."""
+"""The Optuna study: every candidate at most once, as the sampler says, and always what the records say."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from optuna.trial import TrialState
 from tuner.errors import InputError
 from tuner.records import Candidate, Speculation
 from tuner.search.database import open_storage, without_password
+from tuner.search.samplers import Search
 from tuner.search.study import Done, Study
 
 
@@ -26,6 +27,7 @@ def draft(k: int, name: str = "good", memory: float = 0.9) -> Candidate:
 BASELINE = Candidate({"gpu_memory_utilization": 0.9, "dtype": "bfloat16"})
 GRID = (BASELINE, draft(1), draft(3), draft(1, "weak"))
 TEMPERATURES = (0.0, 0.7)
+IN_ORDER = Search("grid")
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def opened(url: str) -> Iterator[Callable[..., Study]]:
         done: tuple[Done, ...] = (),
         temperatures: tuple[float, ...] = TEMPERATURES,
     ) -> Study:
-        study = Study.open(url, "run-1", candidates, temperatures)
+        study = Study.open(url, "run-1", candidates, temperatures, IN_ORDER)
         studies.append(study)
         study.reconcile(done)
         return study
@@ -73,7 +75,7 @@ def told(url: str) -> dict[str, list[float] | None]:
 
 
 def rest(study: Study) -> list[Candidate]:
-    return list(iter(study.ask, None))
+    return list(iter(lambda: study.ask().candidate, None))
 
 
 def test_each_candidate_is_asked_once_baseline_first(opened: Callable[..., Study]) -> None:
@@ -83,7 +85,7 @@ def test_each_candidate_is_asked_once_baseline_first(opened: Callable[..., Study
 def test_the_study_is_an_ordinary_one(opened: Callable[..., Study], url: str) -> None:
     candidates = (*GRID, draft(3, memory=0.8))
     study = opened(candidates)
-    for candidate in iter(study.ask, None):
+    for candidate in iter(lambda: study.ask().candidate, None):
         study.tell(candidate, [0.1, 0.2 + candidate.k], {"speedup": 1.5, "state": "ok"})
     trials = stored(url)
     assert [trial.params for trial in trials] == [
@@ -102,7 +104,7 @@ def test_the_study_is_an_ordinary_one(opened: Callable[..., Study], url: str) ->
 
 def test_a_failed_candidate_is_a_failed_trial_and_not_asked_again(opened: Callable[..., Study], url: str) -> None:
     study = opened()
-    assert study.ask() == BASELINE
+    assert study.ask().candidate == BASELINE
     study.tell(BASELINE, None, {"state": "crashed"})
     assert stored(url)[0].state is TrialState.FAIL
     assert rest(opened(done=((BASELINE, None, {"state": "crashed"}),))) == list(GRID[1:])
@@ -111,7 +113,7 @@ def test_a_failed_candidate_is_a_failed_trial_and_not_asked_again(opened: Callab
 
 def test_several_run_at_once_and_end_in_any_order(opened: Callable[..., Study], url: str) -> None:
     study = opened()
-    first, second = study.ask(), study.ask()
+    first, second = study.ask().candidate, study.ask().candidate
     assert first is not None
     assert second is not None
     study.tell(second, [2.0, 2.0], {})
@@ -135,7 +137,7 @@ def test_only_one_finite_number_per_temperature_is_a_result(opened: Callable[...
 
 def test_what_was_running_is_asked_again_baseline_first(opened: Callable[..., Study], url: str) -> None:
     study = opened()
-    assert [study.ask(), study.ask()] == list(GRID[:2])
+    assert [study.ask().candidate, study.ask().candidate] == list(GRID[:2])
     study.close()
     again = opened()
     assert {trial.state for trial in stored(url)} == {TrialState.FAIL}
@@ -283,14 +285,14 @@ def test_a_damaged_database_is_set_aside_and_rebuilt(
 def test_a_users_own_file_is_never_moved(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("Hello, world! " * 100)
     with pytest.raises(InputError, match="cannot be used"):
-        Study.open(f"sqlite:///{tmp_path}/thesis.tex", "run-1", GRID, TEMPERATURES, replace_damaged=False)
+        Study.open(f"sqlite:///{tmp_path}/thesis.tex", "run-1", GRID, TEMPERATURES, IN_ORDER, replace_damaged=False)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 @pytest.mark.parametrize("storage", ["rubbish", "postgresql://me:secret@127.0.0.1:1/x", "sqlite:////no/such/dir/s.db"])
 def test_a_storage_that_cannot_be_used_is_one_clear_error(storage: str) -> None:
     with pytest.raises(InputError, match="cannot be used") as caught:
-        Study.open(storage, "run-1", GRID, TEMPERATURES)
+        Study.open(storage, "run-1", GRID, TEMPERATURES, IN_ORDER)
     assert "secret" not in str(caught.value)
     assert caught.value.next_step
 

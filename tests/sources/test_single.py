@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import cast
 
 from tuner.records import Candidate, Protocol, Role, Trial
+from tuner.search.guided import Decision
 from tuner.search.telling import Telling
 from tuner.sources import Budget
 from tuner.sources.single import SingleLives
@@ -23,8 +24,9 @@ class Questions:
     def waiting(self) -> int:
         return len(self._left)
 
-    def ask(self) -> Candidate | None:
-        return self._left.pop(0) if self._left else None
+    def ask(self) -> Decision:
+        left = self._left.pop(0) if self._left else None
+        return Decision(left, left is None, "it comes next" if left else "all is known")
 
 
 def test_waiting_counts_down_to_nothing_with_the_closing_baseline(make_trial: Make) -> None:
@@ -39,6 +41,7 @@ def test_waiting_counts_down_to_nothing_with_the_closing_baseline(make_trial: Ma
         source.finished(replace(plain, role=task.role, candidate=task.candidate))
     assert roles == [Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN]
     assert waiting == [3, 2, 1, 0]
+    assert source.notes == ["it comes next", "it comes next", "all is known"]
 
 
 def test_candidates_leave_starts_for_the_closing_baseline_and_the_finalists(make_trial: Make) -> None:
@@ -54,3 +57,32 @@ def test_candidates_leave_starts_for_the_closing_baseline_and_the_finalists(make
         source.finished(replace(plain, role=task.role, candidate=task.candidate))
     # 10 starts: half of them for the finalists, one for the closing baseline.
     assert roles == [Role.BASELINE, *[Role.CANDIDATE] * 3, Role.BASELINE_AGAIN]
+    assert source.waiting == 0
+    assert source.notes[-1] == "a limit of the space is reached"
+
+
+class Undecided:
+    """Has one candidate; what comes next depends on how it ends."""
+
+    def __init__(self, candidate: Candidate) -> None:
+        self.decisions = [Decision(candidate, False, ""), *[Decision(None, False, "1 is running")] * 2]
+
+    waiting = 2
+
+    def ask(self) -> Decision:
+        return self.decisions.pop(0) if self.decisions else Decision(None, True, "")
+
+
+def test_a_worker_without_work_waits_for_results_and_closes_only_when_all_is_known(make_trial: Make) -> None:
+    plain, fast = make_trial(0).record, make_trial(1, k=2).record
+    telling = cast("Telling", Undecided(fast.candidate))
+    source = SingleLives(telling, Budget(Limits()), Protocol(), [plain.worker.device_key], [plain], [plain.candidate])
+    task = source.next(plain.worker, [plain.worker])
+    assert task is not None and task.candidate == fast.candidate
+    source.finished(fast)
+    assert [source.next(plain.worker, [plain.worker]) for _ in range(2)] == [None, None]
+    assert source.waiting == 3  # two that may be asked for, and the closing baseline
+    closing = source.next(plain.worker, [plain.worker])
+    assert closing is not None and closing.role is Role.BASELINE_AGAIN
+    assert source.waiting == 0
+    assert source.notes == []

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tuner.records import Candidate, Role, TrialRecord
+from tuner.search.guided import Decision
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class Task:
 class Scheduler:
     """Hands out tasks; knows nothing of processes or time.
 
-    ask: the next candidate of the study, None when there is none.  devices: keys of those that ask for tasks.
-    done: records of earlier sessions of this run.
+    ask: the next candidate of the study, or that there is none now (results are awaited) or none any more.
+    devices: keys of those that ask for tasks.  done: records of earlier sessions of this run.
     A group is (device, engine arguments): figures are compared within one group only, so each group gets a baseline
     before its first candidate and, if `baseline_again`, one after every `baseline_every` and after its last. A device
     on which the baseline failed gets no candidate of that group; a candidate is skipped only when the baseline failed
@@ -43,7 +44,7 @@ class Scheduler:
 
     def __init__(
         self,
-        ask: Callable[[], Candidate | None],
+        ask: Callable[[], Decision],
         devices: Iterable[str],
         done: Iterable[TrialRecord] = (),
         *,
@@ -76,7 +77,12 @@ class Scheduler:
 
     def next(self, device_key: str) -> Task | None:
         """Return the next task for this device, None when there is none for it now."""
-        candidate = self._held.pop(device_key, None) or self._next_candidate(device_key)
+        candidate = self._held.pop(device_key, None) or self._put_back_for(device_key)
+        if candidate is None and not self._returned:
+            decision = self._ask()
+            candidate = decision.candidate
+            if candidate is None and not decision.done:
+                return None
         if candidate is None:
             return self._closing_task(device_key)
         group = (device_key, candidate.args_key)
@@ -92,14 +98,14 @@ class Scheduler:
             return Task(Role.BASELINE_AGAIN, candidate.baseline)
         return Task(Role.CANDIDATE, candidate)
 
-    def _next_candidate(self, device_key: str) -> Candidate | None:
-        """Return what was put back and can run here; ask only when nothing is put back, or a bad device drains all."""
+    def _put_back_for(self, device_key: str) -> Candidate | None:
+        """Return what was put back and can run here. While there is more a bad device must not ask: it drains all."""
         for candidate in self._returned:
             here = (device_key, candidate.args_key) not in self._broken
             if here or candidate.speculation is None or self._broken_everywhere(candidate):
                 self._returned.remove(candidate)
                 return candidate
-        return None if self._returned else self._ask()
+        return None
 
     def _broken_everywhere(self, candidate: Candidate) -> bool:
         return all((device, candidate.args_key) in self._broken for device in self._devices)

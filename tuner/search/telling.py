@@ -6,59 +6,75 @@ from collections.abc import Callable, Iterable, Sequence
 
 from tuner.analysis.comparison import objective_speedup, objective_tpot
 from tuner.analysis.metrics import trial_figures
-from tuner.records import Candidate, Json, Role, Trial, TrialFigures, TrialRecord
+from tuner.records import Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
+from tuner.search.attributes import NUMBER, OBSERVED
+from tuner.search.guided import Decision
+from tuner.search.observing import QUESTIONS, answers, told, told_json
 from tuner.search.study import Study
-
-_QUESTIONS = (Role.BASELINE, Role.CANDIDATE)
-"""Roles of the trials that answer a question of the study; all others are there to judge those."""
 
 
 class Telling:
-    """Keeps the study in line with the records.  best: words on the best candidate so far, "" before there is one."""
+    """Keeps the study in line with the records.
 
-    def __init__(self, study: Study, temperatures: Sequence[float]) -> None:
+    loads: those of the space.  best: words on the best candidate so far, "" before there is one.
+    """
+
+    def __init__(self, study: Study, temperatures: Sequence[float], loads: Sequence[LoadPoint]) -> None:
         self.best = ""
         self._best_speedup = 0.0
         self._study = study
         self._temperatures = temperatures
+        self._loads = loads
         self._asked: set[str] = set()
+        self._answered: set[str] = set()
         self._baselines: dict[tuple[str, str], Trial] = {}
 
     @property
     def waiting(self) -> int:
-        """Candidates that were not asked for yet."""
+        """Candidates that are expected to be asked for yet."""
         return self._study.waiting
 
     def resume(self, trials: Iterable[Trial], counts: Callable[[TrialRecord], bool]) -> list[TrialRecord]:
         """Bring the study in line with an earlier session's trials; return the records of those that count."""
-        done: list[TrialRecord] = []
-        told: list[tuple[Candidate, Sequence[float] | None, dict[str, Json]]] = []
-        for trial in trials:
-            record = trial.record
-            if not counts(record):
-                continue
-            done.append(record)
-            figures = self._figures(trial)
-            if record.role in _QUESTIONS:
-                told.append((record.candidate, self._values(figures), self._attrs(record, figures)))
-        self._study.reconcile(told)
-        return done
+        done = [trial for trial in trials if counts(trial.record)]
+        figures = {trial.record.number: self._figures(trial) for trial in done}
+        results = []
+        for trial, baseline in answers(done):
+            known = figures[trial.record.number]
+            results.append((trial.record.candidate, self._values(known), self._attrs(trial, baseline, known)))
+            self._note_answer(trial.record)
+        self._study.reconcile(results)
+        return [trial.record for trial in done]
 
-    def ask(self) -> Candidate | None:
-        """Return the study's next candidate, None when there is none."""
-        candidate = self._study.ask()
-        if candidate is not None:
-            self._asked.add(candidate.key)
-        return candidate
+    def ask(self) -> Decision:
+        """Return the study's next candidate, or that there is none now or none any more."""
+        decision = self._study.ask()
+        if decision.candidate is not None:
+            self._asked.add(decision.candidate.key)
+        return decision
 
     def keep(self, trial: Trial) -> TrialFigures | None:
-        """Tell the study of a finished trial if it asked for it; return the trial's figures, None if it failed."""
+        """Tell the study of a finished trial if that answers it; return the trial's figures, None if it failed.
+
+        A baseline that the schedule measured by itself answers a question before it is asked; that of a further device
+        answers only what failed before.
+        """
         record, figures = trial.record, self._figures(trial)
-        # A further device's own baseline, and whatever runs after selection, was not the study's question.
-        if record.role in _QUESTIONS and record.candidate.key in self._asked:
-            self._asked.discard(record.candidate.key)
-            self._study.tell(record.candidate, self._values(figures), self._attrs(record, figures))
+        if record.role in QUESTIONS:
+            baseline = self._baselines.get((record.worker.device_key, record.candidate.args_key))
+            values = self._values(figures)
+            if record.candidate.key in self._asked:
+                self._asked.discard(record.candidate.key)
+                self._study.tell(record.candidate, values, self._attrs(trial, baseline, figures))
+                self._note_answer(record)
+            elif record.candidate.key not in self._answered and record.ok:
+                self._study.add(record.candidate, values, self._attrs(trial, baseline, figures))
+                self._note_answer(record)
         return figures
+
+    def _note_answer(self, record: TrialRecord) -> None:
+        if record.ok:
+            self._answered.add(record.candidate.key)
 
     def _figures(self, trial: Trial) -> TrialFigures | None:
         """Return the trial's figures against its own baseline, and remember baselines."""
@@ -80,10 +96,13 @@ class Telling:
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
-    def _attrs(self, record: TrialRecord, figures: TrialFigures | None) -> dict[str, Json]:
+    def _attrs(self, trial: Trial, baseline: Trial | None, figures: TrialFigures | None) -> dict[str, Json]:
+        """Return what the study keeps beside the objectives, for people and for its sampler."""
+        record = trial.record
+        observed = told_json(told(trial, self._loads, baseline))
+        attrs: dict[str, Json] = {NUMBER: record.number, "device": record.worker.device, OBSERVED: observed}
         if figures is None:
-            return {"failed": record.failure.message if record.failure else "no figures"}
-        attrs: dict[str, Json] = {"trial": record.number, "device": record.worker.device}
+            return {**attrs, "failed": record.failure.message if record.failure else "no figures"}
         for temperature in self._temperatures:
             speedup = objective_speedup(figures, temperature).value
             attrs[f"speedup_t{temperature:g}"] = speedup

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tuner.records import Candidate, Protocol, Role, TrialRecord, WorkerFacts
+from tuner.search.guided import Decision
 from tuner.search.schedule import Scheduler, Task
 from tuner.search.telling import Telling
 from tuner.sources.base import Budget
@@ -31,6 +32,7 @@ class SingleLives:
         self._protocol = protocol
         self._groups = len({candidate.args_key for candidate in candidates})
         self._closings = 0
+        self._done = False
         self._scheduler = Scheduler(
             self._ask,
             devices,
@@ -41,9 +43,10 @@ class SingleLives:
 
     @property
     def waiting(self) -> int:
-        """Trials to come; each group of engine arguments ends with a closing baseline."""
-        expected = self._groups - self._closings if self._protocol.baseline_again else 0
-        return self._telling.waiting + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
+        """Trials to come, a guess while the search goes on; each group of engine arguments ends with a baseline."""
+        expected = 0 if self._done or not self._protocol.baseline_again else self._groups - self._closings
+        asked = 0 if self._done else self._telling.waiting
+        return asked + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker."""
@@ -64,8 +67,15 @@ class SingleLives:
         """Hand this device's work out to the others."""
         self._scheduler.gone(task, device_key)
 
-    def _ask(self) -> Candidate | None:
-        return None if self._budget.reached(self._reserved()) else self._telling.ask()
+    def _ask(self) -> Decision:
+        if self._budget.reached(self._reserved()):
+            decision = Decision(None, True, "a limit of the space is reached")
+        else:
+            decision = self._telling.ask()
+        if decision.why and (decision.candidate or (decision.done and not self._done)):
+            self.notes.append(decision.why)
+        self._done = decision.done
+        return decision
 
     def _reserved(self) -> int:
         """Engine starts that candidates must leave: for closing baselines and, within half the limit, for finalists."""

@@ -1,0 +1,12 @@
+"""User attributes of the study's trials that the tuner itself reads; all others are there for people."""
+
+CANDIDATE = "candidate"
+"""The key of the candidate that a trial is of."""
+TOLD = "told"
+"""Tells a trial that failed from one that a killed sweep left running."""
+NUMBER = "trial"
+"""The number of the record."""
+OBSERVED = "observed"
+"""What the search may know of a trial, see `observing`."""
+CONSTRAINTS = "constraints"
+"""One number for each limit, above 0 where it is exceeded: Optuna's samplers and dashboards are told of it."""
