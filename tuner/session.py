@@ -12,7 +12,7 @@ from tuner.measuring import Measuring
 from tuner.pool import Pool, open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import TrialRecord, short_hash
+from tuner.records import Metric, TrialRecord, short_hash
 from tuner.search.samplers import Search
 from tuner.search.study import Study
 from tuner.search.telling import Telling
@@ -74,13 +74,15 @@ def measure(
 
     Raises InputError where the study's storage cannot be used, PoolError when no worker can do the work.
     """
+    metric = prepared.manifest.goal.metric
     storage = options.storage or f"sqlite:///{store.path / 'study.db'}"
     study = Study.open(
         storage,
-        f"{store.path.name}-{short_hash(prepared.fingerprint)}",
+        f"{store.path.name}-{short_hash(prepared.fingerprint)}{'' if metric is Metric.TPOT else f'-{metric.value}'}",
         prepared.candidates,
         prepared.manifest.temperatures,
         search_of(prepared, options),
+        cost=metric.cost,
         replace_damaged=not options.storage,
     )
     for note in study.notes:
@@ -94,7 +96,7 @@ def measure(
             required_paths=prepared.required_paths,
         ) as pool,
     ):
-        telling = Telling(study, prepared.manifest.temperatures, prepared.space.load_points)
+        telling = Telling(study, prepared.manifest.temperatures, prepared.space.load_points, prepared.manifest.goal)
         budget = Budget(prepared.space.limits)
         done = telling.resume(store.trials(), lambda r: counts_as_done(r, retry_failed=options.retry_failed))
         if done:

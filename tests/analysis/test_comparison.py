@@ -12,8 +12,8 @@ from tuner.analysis.comparison import (
     advantage,
     against,
     log_drift,
+    objective_cost,
     objective_speedup,
-    objective_tpot,
     similar_prompts_estimate,
     speedup_estimate,
 )
@@ -156,11 +156,11 @@ def test_against_another_baseline_rescales_by_the_gain_of_the_arguments(make_tri
     assert list(plain.loads[0].speedup_by_prompt.values()) == pytest.approx([1 / 3] * 6)
 
 
-def test_objective_tpot_is_the_weighted_geometric_mean_in_seconds(make_trial: Make) -> None:
+def test_the_objectives_cost_is_the_weighted_geometric_mean_in_seconds(make_trial: Make) -> None:
     loads = (replace(C1, weight=3.0), C8)
     trial = make_trial(loads=loads, tpot=lambda load, _i, _r: 0.01 if load.concurrency == 1 else 0.16)
-    assert objective_tpot(trial_figures(trial, None), 0.0) == pytest.approx(0.02)
-    assert objective_tpot(trial_figures(trial, None), 0.7) is None
+    assert objective_cost(trial_figures(trial, None), 0.0) == pytest.approx(0.02)
+    assert objective_cost(trial_figures(trial, None), 0.7) is None
 
 
 Logs = dict[int, dict[str, float]]

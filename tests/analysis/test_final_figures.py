@@ -84,7 +84,7 @@ def test_own_figures_over_lives_by_hand(make_trial: Make) -> None:
     assert load.figures["ttft_ratio"].value == pytest.approx(1.0)
     assert load.figures["throughput_ratio"].n == 2
     assert load.figures["throughput_ratio"].n_of == "rounds"
-    assert list(load.tpot_by_prompt.values()) == pytest.approx([0.02 * i * math.exp(0.1) for i in (1, 2, 3)])
+    assert list(load.cost_by_prompt.values()) == pytest.approx([0.02 * i * math.exp(0.1) for i in (1, 2, 3)])
 
 
 def test_throughput_is_one_observation_a_round(make_trial: Make) -> None:

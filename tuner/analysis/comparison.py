@@ -1,4 +1,8 @@
-"""Whole trials compared over several load points; everything in logarithms of TPOT ratios, paired by prompt."""
+"""Whole trials compared over several load points; everything in logarithms of cost ratios, paired by prompt.
+
+The cost is that of the metric in which the trials' figures were made (tuner.analysis.costs): TPOT unless another was
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from tuner.analysis.costs import COSTS
 from tuner.analysis.paired import allowance, life_note, lives_note, widened
 from tuner.analysis.rounds import similar_prompts
 from tuner.analysis.statistics import (
@@ -19,9 +24,9 @@ from tuner.analysis.statistics import (
     over_rounds,
     ratio_figure,
 )
-from tuner.records import Figure, LoadFigures, LoadPoint, TrialFigures
+from tuner.records import Figure, LoadFigures, LoadPoint, Metric, TrialFigures
 
-OBJECTIVE = "weighted geometric mean over load points of paired TPOT ratios"
+OBJECTIVE = "weighted geometric mean over load points of {} ratios"
 
 Values = Callable[[LoadPoint], Mapping[str, float]]
 Spreads = Callable[[LoadPoint], tuple[Spread, ...]]
@@ -51,12 +56,24 @@ def log_drift(trial: TrialFigures, loads: Sequence[LoadPoint]) -> float | None:
     return total / weight if weight else None
 
 
-def weighted_estimate(loads: Sequence[LoadPoint], values: Values, spreads: Spreads) -> Estimate | None:
+def weighted_estimate(
+    loads: Sequence[LoadPoint], values: Values, spreads: Spreads, *, whole: bool = False
+) -> Estimate | None:
     """Return the weighted mean over load points of per-prompt values; None if a load point has none.
 
-    spreads: variances of a load point's mean that its prompts do not show.
+    spreads: variances of a load point's mean that its prompts do not show.  whole: see Column.
     """
-    return mean_estimate([Column(values(load), load.weight, load.eval_set, spreads(load)) for load in loads])
+    return mean_estimate([Column(values(load), load.weight, load.eval_set, spreads(load), whole) for load in loads])
+
+
+def is_whole(trial: TrialFigures) -> bool:
+    """Whether the metric is of a load as a whole, and of no prompt."""
+    return trial.metric is Metric.THROUGHPUT
+
+
+def objective_words(metric: Metric) -> str:
+    """Return the name of the estimator of the objective."""
+    return OBJECTIVE.format(metric.words if metric is Metric.THROUGHPUT else f"paired {metric.words}")
 
 
 def _own_spread(figures: LoadFigures | None) -> Spread:
@@ -73,7 +90,7 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
     Where there are fresh lives, the mean over their rounds.
     """
     if trial.lives > 1:
-        return over_rounds(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))), trial.confidence)
+        return over_rounds(_own_rounds(trial, loads), trial.confidence)
 
     def logs(load: LoadPoint) -> dict[str, float]:
         figures = load_figures(trial, load)
@@ -83,17 +100,22 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
         figures = load_figures(trial, load)
         return _own_spread(figures), _baseline_spread(figures)
 
-    return widened(weighted_estimate(loads, logs, spreads), allowance(log_drift(trial, loads)))
+    found = weighted_estimate(loads, logs, spreads, whole=is_whole(trial))
+    return widened(found, allowance(log_drift(trial, loads)))
 
 
 def similar_prompts_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
     """Return what speedup_estimate does, for prompts like these. Within one life that is what it does already."""
     if trial.lives > 1:
-        return similar_prompts(_rounds(loads, lambda load: _log_rounds(load_figures(trial, load))), trial.confidence)
+        return similar_prompts(_own_rounds(trial, loads), trial.confidence)
     return speedup_estimate(trial, loads)
 
 
 Rounds = Mapping[int, Mapping[str, float]]
+
+
+def _own_rounds(trial: TrialFigures, loads: Sequence[LoadPoint]) -> list[list[Column]]:
+    return _rounds(loads, lambda load: _log_rounds(load_figures(trial, load)), whole=is_whole(trial))
 
 
 def _log_rounds(figures: LoadFigures | None) -> dict[int, dict[str, float]]:
@@ -108,13 +130,13 @@ def _differences(first: TrialFigures, second: TrialFigures, load: LoadPoint) -> 
     return {n: log_ratios(of_round, b.rounds[n]) for n, of_round in a.rounds.items() if n in b.rounds}
 
 
-def _rounds(loads: Sequence[LoadPoint], values: Callable[[LoadPoint], Rounds]) -> list[list[Column]]:
+def _rounds(loads: Sequence[LoadPoint], values: Callable[[LoadPoint], Rounds], *, whole: bool) -> list[list[Column]]:
     """Return the columns of each round that has every load point."""
     at_loads = [(load, values(load)) for load in loads]
     if not at_loads:
         return []
     common = [n for n in at_loads[0][1] if all(n in rounds for _, rounds in at_loads)]
-    return [[Column(rounds[n], load.weight, load.eval_set) for load, rounds in at_loads] for n in common]
+    return [[Column(rounds[n], load.weight, load.eval_set, (), whole) for load, rounds in at_loads] for n in common]
 
 
 def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
@@ -125,8 +147,10 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
     two baselines) nothing cancels and both drifts count.
     """
 
+    whole = is_whole(first)
     if first.lives > 1 and second.lives > 1:
-        return over_rounds(_rounds(loads, lambda load: _differences(first, second, load)), first.confidence)
+        rounds = _rounds(loads, lambda load: _differences(first, second, load), whole=whole)
+        return over_rounds(rounds, first.confidence)
 
     def differences(load: LoadPoint) -> dict[str, float]:
         a, b = load_figures(first, load), load_figures(second, load)
@@ -141,20 +165,21 @@ def advantage(first: TrialFigures, second: TrialFigures, loads: Sequence[LoadPoi
 
     drifts = [log_drift(trial, loads) for trial in (first, second)]
     known = [drift for drift in drifts if drift is not None]
-    return widened(weighted_estimate(loads, differences, spreads), max(known, default=0.0) if same else sum(known))
+    found = weighted_estimate(loads, differences, spreads, whole=whole)
+    return widened(found, max(known, default=0.0) if same else sum(known))
 
 
 def against(trial: TrialFigures, own: TrialFigures, reference: TrialFigures) -> TrialFigures:
     """Return `trial` with its speedups over another baseline of the same device instead of its own.
 
-    own: its own baseline, or the trial itself where it is a baseline.  The TPOT of `reference` / `own` per prompt is
+    own: its own baseline, or the trial itself where it is a baseline.  The cost of `reference` / `own` per prompt is
     the gain of the engine arguments alone.
     """
     loads = []
     for figures in trial.loads:
         ours, theirs = load_figures(own, figures.load_point), load_figures(reference, figures.load_point)
-        gain = log_ratios(theirs.tpot_by_prompt, ours.tpot_by_prompt) if ours and theirs else {}
-        base = figures.speedup_by_prompt if trial.candidate.k else dict.fromkeys(figures.tpot_by_prompt, 1.0)
+        gain = log_ratios(theirs.cost_by_prompt, ours.cost_by_prompt) if ours and theirs else {}
+        base = figures.speedup_by_prompt if trial.candidate.k else dict.fromkeys(figures.cost_by_prompt, 1.0)
         scaled = {prompt: base[prompt] * exp(gain[prompt]) for prompt in base if prompt in gain}
         base_spread = _baseline_spread(figures)
         if own.number != reference.number:
@@ -182,27 +207,41 @@ def objective_speedup(figs: TrialFigures, temperature: float, loads: Sequence[Lo
     The baseline's is 1 by definition. Undefined, with the reason, where a load point has no speedup.
     """
     points = loads_at(figs, temperature) if loads is None else tuple(loads)
+    name, n_of = objective_words(figs.metric), counted(figs)
     if not figs.candidate.k:
-        return Figure(1.0, "x", OBJECTIVE, 0, "prompts", 1.0, 1.0, "the baseline, 1 by definition")
+        return Figure(1.0, "x", name, 0, n_of, 1.0, 1.0, "the baseline, 1 by definition")
     estimate = speedup_estimate(figs, points)
     if estimate is None:
-        return ratio_figure(None, OBJECTIVE, note=f"not every load point at temperature {temperature:g} has a speedup")
+        note = f"not every load point at temperature {temperature:g} has a speedup"
+        return ratio_figure(None, name, note=note, n_of=n_of)
     if figs.lives > 1:
-        return ratio_figure(estimate, OBJECTIVE, note=lives_note(estimate.lives))
+        return ratio_figure(estimate, name, note=lives_note(estimate.lives), n_of=n_of)
     at_points = [load_figures(figs, load) for load in points]
     repeated = all(figures and figures.repeat_df and figures.baseline_repeat_df for figures in at_points)
-    return ratio_figure(estimate, OBJECTIVE, note=life_note(log_drift(figs, points), repeated))
+    return ratio_figure(estimate, name, note=life_note(log_drift(figs, points), repeated), n_of=n_of)
 
 
-def objective_tpot(figs: TrialFigures, temperature: float) -> float | None:
-    """Return the weighted geometric mean of TPOT over the load points of one temperature, seconds.
+def counted(figs: TrialFigures) -> str:
+    """Return what the n of the trial's speedup counts."""
+    return "prompts" if not is_whole(figs) else "rounds" if figs.lives > 1 else "repeats"
 
-    None where a load point has none.
+
+def objective_cost(figs: TrialFigures, temperature: float) -> float | None:
+    """Return the weighted geometric mean of the metric's cost over the load points of one temperature, seconds.
+
+    For throughput that is the wall time per output token. None where a load point has none.
     """
     loads = [figures for figures in figs.loads if figures.load_point.sampling.temperature == temperature]
-    values = [figures.figures["tpot_s"].value for figures in loads]
+    values = [_cost(figures, figs.metric) for figures in loads]
     weights = [figures.load_point.weight for figures in loads]
     if not loads or any(value is None for value in values):
         return None
     logs = [weight * math.log(value) for weight, value in zip(weights, values, strict=True) if value is not None]
     return math.exp(sum(logs) / sum(weights))
+
+
+def _cost(figures: LoadFigures, metric: Metric) -> float | None:
+    if metric is not Metric.THROUGHPUT:
+        return figures.figures[COSTS[metric]].value
+    rate = figures.figures["throughput_tok_s"].value
+    return 1 / rate if rate else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from tuner.analysis.limits import Check, over_limit
 from tuner.analysis.plausible import counter_bars
 from tuner.analysis.sanity import text_bars
 from tuner.analysis.statistics import fisher_more
@@ -23,6 +24,7 @@ class Contender:
     figures: speedups over its own baseline.  ranked: speedups over the run's reference baseline, which makes trials
     with different engine arguments comparable (the same as `figures` where there is one set of arguments).
     bars: why it cannot win.  preempted: at any load point of the temperature in question.
+    checks: its p95 latencies against the limits; those of a baseline too.
     """
 
     figures: TrialFigures
@@ -30,6 +32,12 @@ class Contender:
     bars: tuple[Bar, ...] = ()
     preempted: bool = False
     kv_cache_tokens: int | None = None
+    checks: tuple[Check, ...] = ()
+
+    def over(self, loads: Sequence[LoadPoint]) -> tuple[Check, ...]:
+        """Return the limits that it breaks at these load points: there it cannot win."""
+        keys = {load.key for load in loads}
+        return tuple(check for check in self.checks if check.broken and check.load.key in keys)
 
     @property
     def reasons(self) -> tuple[str, ...]:
@@ -54,13 +62,13 @@ class Contender:
 
 
 def barred(contenders: Mapping[float, Sequence[Contender]]) -> tuple[Barred, ...]:
-    """Return each speculative contender's bars, by temperature."""
+    """Return each speculative contender's bars, by temperature; a limit bars it at one load point alone."""
     found = [
         Barred(contender.figures.candidate, temperature, bar)
         for temperature, at in contenders.items()
         for contender in at
         if contender.k
-        for bar in contender.bars
+        for bar in (*contender.bars, *over_limit(contender.checks))
     ]
     return tuple(found)
 

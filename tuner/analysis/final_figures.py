@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from tuner.analysis.costs import COSTS, WALL, costs
 from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.metrics import (
@@ -15,10 +16,10 @@ from tuner.analysis.metrics import (
     latency_percentiles,
     throughput_figure,
 )
-from tuner.analysis.paired import equal_lengths, lives_note
+from tuner.analysis.paired import comparable, lives_note
 from tuner.analysis.rounds import Arm, logs, mean_over, mean_repeat_spread, similar_prompts
-from tuner.analysis.statistics import CONFIDENCE, Column, Spread, exp, median, over_rounds, ratio_figure, undefined
-from tuner.records import Figure, LoadFigures, LoadPoint, RequestSample, Trial, TrialFigures
+from tuner.analysis.statistics import CONFIDENCE, Column, Spread, exp, over_rounds, ratio_figure, undefined
+from tuner.records import Figure, LoadFigures, LoadPoint, Metric, RequestSample, Trial, TrialFigures
 
 PAIRED = "mean over rounds of engine lives of geometric means over prompts of paired ratios"
 OWN = "mean over engine lives of geometric means over prompts of medians over repeats"
@@ -32,11 +33,12 @@ def final_figures(
     load_points: Sequence[LoadPoint],
     over: Mapping[int, Trial] | None = None,
     confidence: float = CONFIDENCE,
+    metric: Metric = Metric.TPOT,
 ) -> TrialFigures:
     """Return the figures of an arm with at least one life.  Speedups are over the baseline's life of the same round.
 
     over: lives of another baseline, instead of the arm's own.  A baseline has no speedups but over another one.
-    confidence: of the intervals.
+    confidence: of the intervals.  metric: what decides between arms; all other figures are the same.
     A round counts at a load point where both lives have a valid request there.
     """
     base_lives = arm.baseline if over is None else over
@@ -48,7 +50,7 @@ def final_figures(
         views = {n: (load_view(life, load.key), load_view(base, load.key)) for n, (life, base) in lives.items() if base}
         pairs = {n: (a, b) for n, (a, b) in views.items() if a and b and a.tpot_by_prompt and b.tpot_by_prompt}
         if pairs:
-            loads.append(_load_figures(load, pairs, paired=paired, confidence=confidence))
+            loads.append(_load_figures(load, pairs, COSTS[metric], paired=paired, confidence=confidence))
     return TrialFigures(
         number=record.number,
         candidate=arm.candidate,
@@ -56,10 +58,11 @@ def final_figures(
         loads=tuple(loads),
         lives=len(arm.lives),
         confidence=confidence,
+        metric=metric,
     )
 
 
-def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool, confidence: float) -> LoadFigures:
+def _load_figures(load: LoadPoint, pairs: Pairs, cost: str, *, paired: bool, confidence: float) -> LoadFigures:
     views, baselines = [view for view, _ in pairs.values()], [view for _, view in pairs.values()]
     samples = [sample for view in views for sample in view.samples]
     repeats = [repeat for view in views for repeat in view.repeats]
@@ -70,24 +73,31 @@ def _load_figures(load: LoadPoint, pairs: Pairs, *, paired: bool, confidence: fl
     figures |= count_figures([repeat for view in views for repeat in view.measurement.repeats])
     figures["throughput_tok_s"] = throughput_figure([rate for view in views for rate in view.throughputs])
     ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}
-    own, base = mean_repeat_spread(views), mean_repeat_spread(baselines) if paired else Spread()
+    decided = ratios if cost == "tpot_s" or not paired else _decided(pairs, cost)
+    own, base = mean_repeat_spread(views, cost), mean_repeat_spread(baselines, cost) if paired else Spread()
     if paired:
         figures |= _comparisons(load, pairs, ratios, confidence)
-    tpots = [{p: math.log(seconds) for p, seconds in view.tpot_by_prompt.items()} for view in views]
+    own_costs = [{p: math.log(seconds) for p, seconds in costs(view, cost).items()} for view in views]
     return LoadFigures(
         load_point=load,
         figures=figures,
         acceptance_by_position=acceptance_by_position(repeats),
         conditional_by_position=conditional_by_position(repeats),
         categories=_categories(samples, list(ratios.values()), confidence),
-        rounds={number: _exp(of_round) for number, of_round in ratios.items()},
-        tpot_by_prompt=_exp(mean_over(tpots)),
-        speedup_by_prompt=_exp(mean_over(list(ratios.values()))),
+        rounds={number: _exp(of_round) for number, of_round in decided.items()},
+        cost_by_prompt=_exp(mean_over(own_costs)),
+        speedup_by_prompt=_exp(mean_over(list(decided.values()))),
         repeat_variance=own.variance,
         repeat_df=int(own.df),
         baseline_repeat_variance=base.variance,
         baseline_repeat_df=base.df,
     )
+
+
+def _decided(pairs: Pairs, cost: str) -> dict[int, dict[str, float]]:
+    """Return the log speedups in another metric than TPOT, of each round that has some."""
+    ratios = {number: logs(base, comparable(life, [base], cost), cost) for number, (life, base) in pairs.items()}
+    return {number: of_round for number, of_round in ratios.items() if of_round}
 
 
 def _categories(
@@ -141,19 +151,12 @@ def _over(rounds: Sequence[Mapping[str, float]], confidence: float) -> Figure:
 def _e2e(load: LoadPoint, pairs: Pairs, confidence: float) -> Figure:
     if not load.equal_lengths:
         return undefined("x", PAIRED, "sampled answers differ in length between the arms")
-    return _over([logs(base, equal_lengths(life, [base]), "e2e_s") for life, base in pairs.values()], confidence)
+    return _over(list(_decided(pairs, "e2e_s").values()), confidence)
 
 
 def _throughput(pairs: Pairs, confidence: float) -> Figure:
     """Return output tokens per second, candidate / baseline; each round is one observation."""
-    both = [(_rate(life), _rate(base)) for life, base in pairs.values()]
-    usable = [math.log(life / base) for life, base in both if life and base]
-    estimate = over_rounds([[Column({"all": value})] for value in usable], confidence)
-    if estimate is None:
-        return undefined("x", RATES, "no throughput in one of the arms", "rounds")
-    figure = ratio_figure(estimate, RATES, note=lives_note(len(usable)))
-    return Figure(figure.value, "x", RATES, len(usable), "rounds", figure.low, figure.high, figure.note)
-
-
-def _rate(view: LoadView) -> float:
-    return median(view.throughputs) if view.throughputs else 0.0
+    usable = list(_decided(pairs, WALL).values())
+    estimate = over_rounds([[Column(of_round, whole=True)] for of_round in usable], confidence)
+    note = lives_note(len(usable)) if estimate else "no throughput in one of the arms"
+    return ratio_figure(estimate, RATES, note=note, n_of="rounds")

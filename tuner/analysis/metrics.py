@@ -17,6 +17,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
+from tuner.analysis.costs import COSTS, cost_spread, costs
 from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.paired import (
@@ -27,19 +28,22 @@ from tuner.analysis.paired import (
     speedup_by_prompt,
 )
 from tuner.analysis.statistics import Column, Spread, mean_estimate, median, percentile, ratio_figure, undefined
-from tuner.records import Counters, Figure, LoadFigures, Repeat, RequestSample, Trial, TrialFigures
+from tuner.records import Counters, Figure, LoadFigures, Metric, Repeat, RequestSample, Trial, TrialFigures
 
 PERCENTILES = (50, 95, 99)
 OWN = "geometric mean over prompts of medians over repeats"
 
 
-def trial_figures(trial: Trial, baseline: Trial | None, *later: Trial | None) -> TrialFigures:
+def trial_figures(
+    trial: Trial, baseline: Trial | None, *later: Trial | None, metric: Metric = Metric.TPOT
+) -> TrialFigures:
     """Return every figure of `trial`, with speedups against `baseline`.
 
     later: the same baseline measured again. Speedups are then against the mean of its lives, and every interval is
     widened by the largest difference between two of them (see paired.allowance). A life without a valid sample at a
     load point is left out there, and with one life left the drift is unknown there.
     With `baseline` None (the trial is a baseline) there are no speedups; the drift is that among `trial` and `later`.
+    metric: what decides between trials, and what baseline_drift is of; all other figures are the same.
     """
     record = trial.record
     loads = []
@@ -48,22 +52,23 @@ def trial_figures(trial: Trial, baseline: Trial | None, *later: Trial | None) ->
         if view is not None:
             lives = [load_view(life, measurement.load_point.key) for life in (baseline, *later) if life is not None]
             found = [life for life in lives if life is not None]
-            loads.append(_load_figures(view, [x for x in found if x.tpot_by_prompt] or found, bool(baseline)))
-    return TrialFigures(record.number, record.candidate, record.worker.device_key, tuple(loads))
+            found = [life for life in found if life.tpot_by_prompt] or found
+            loads.append(_load_figures(view, found, bool(baseline), COSTS[metric]))
+    return TrialFigures(record.number, record.candidate, record.worker.device_key, tuple(loads), metric=metric)
 
 
-def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> LoadFigures:
+def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool, cost: str) -> LoadFigures:
     figures = {**latency_figures(view), **one_life_counts(view), **device_figures(view.repeats)}
     figures["throughput_tok_s"] = throughput_figure(view.throughputs)
-    drift = drift_figure(lives if compare else [view, *lives])
+    drift = drift_figure(lives if compare else [view, *lives], cost)
     if drift is not None:
         figures["baseline_drift"] = drift
     speedups: dict[str, float] = {}
     categories: dict[str, Figure] = {}
-    own, base = view.repeat_spread(LATENCIES["tpot_s"]), Spread()
+    own, base = cost_spread(view, cost), Spread()
     if compare and lives:
         figures.update(comparison_figures(view, lives))
-        speedups, base = speedup_by_prompt(view, lives), baseline_spread(lives)
+        speedups, base = speedup_by_prompt(view, lives, cost), baseline_spread(lives, cost)
         categories = category_speedups(view, lives)
     return LoadFigures(
         load_point=view.measurement.load_point,
@@ -71,7 +76,7 @@ def _load_figures(view: LoadView, lives: Sequence[LoadView], compare: bool) -> L
         acceptance_by_position=acceptance_by_position(view.repeats),
         conditional_by_position=conditional_by_position(view.repeats),
         categories=categories,
-        tpot_by_prompt=view.tpot_by_prompt,
+        cost_by_prompt=costs(view, cost),
         speedup_by_prompt=speedups,
         repeat_variance=own.variance,
         repeat_df=int(own.df),

@@ -12,25 +12,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
 
-from tuner.analysis.life import LATENCIES, LoadView
+from tuner.analysis.costs import WALL, cost_spread, costs
+from tuner.analysis.life import LoadView
 from tuner.analysis.statistics import (
     Column,
     Estimate,
     Spread,
     combined,
     exp,
-    geometric_mean,
     log_ratios,
     mean_estimate,
     mean_over_lives,
-    median,
     ratio_figure,
     undefined,
 )
 from tuner.records import Figure
 
 PAIRED = "geometric mean over prompts of paired ratios of medians over repeats"
+RATES = "ratio of medians over repeats"
 DRIFT = "geometric mean over prompts of paired ratios, later / earlier of the two lives that differ most"
+RATE_DRIFT = "ratio of wall time per output token, later / earlier of the two lives that differ most"
 
 
 def comparison_figures(view: LoadView, lives: Sequence[LoadView]) -> dict[str, Figure]:
@@ -38,9 +39,9 @@ def comparison_figures(view: LoadView, lives: Sequence[LoadView]) -> dict[str, F
     equal = view.measurement.load_point.equal_lengths
     return {
         "speedup_tpot": _paired(view, lives, "tpot_s"),
-        "speedup_e2e": _paired(equal_lengths(view, lives), lives, "e2e_s") if equal else _lengths_differ(),
+        "speedup_e2e": _paired(view, lives, "e2e_s") if equal else _lengths_differ(),
         "ttft_ratio": _inverse(_paired(view, lives, "ttft_s")),
-        "throughput_ratio": _throughput_ratio(view, lives),
+        "throughput_ratio": _paired(view, lives, WALL),
     }
 
 
@@ -61,38 +62,40 @@ def of_category(view: LoadView, category: str) -> LoadView:
     return replace(view, samples=tuple(sample for sample in view.samples if sample.category == category))
 
 
-def speedup_by_prompt(view: LoadView, lives: Sequence[LoadView]) -> dict[str, float]:
-    """Return baseline TPOT / candidate TPOT for each prompt that all of them have."""
-    base = mean_over_lives([life.tpot_by_prompt for life in lives])
-    return {prompt: exp(ratio) for prompt, ratio in log_ratios(base, view.tpot_by_prompt).items()}
+def speedup_by_prompt(view: LoadView, lives: Sequence[LoadView], name: str = "tpot_s") -> dict[str, float]:
+    """Return baseline / candidate of a cost (see costs) for each prompt that all of them have."""
+    base = mean_over_lives([costs(life, name) for life in lives])
+    own = costs(comparable(view, lives, name), name)
+    return {prompt: exp(ratio) for prompt, ratio in log_ratios(base, own).items()}
 
 
 def drift_estimate(lives: Sequence[LoadView], name: str = "tpot_s") -> Estimate | None:
-    """Return log(later / earlier) of a latency between the two lives of one baseline that differ most, by prompt.
+    """Return log(later / earlier) of a cost between the two lives of one baseline that differ most, by prompt.
 
     None with fewer than two lives.
     """
-    metric = LATENCIES[name]
     found = []
     for earlier, later in combinations(lives, 2):
-        ratios = log_ratios(later.by_prompt(metric), earlier.by_prompt(metric))
-        spreads = (later.repeat_spread(metric), earlier.repeat_spread(metric))
-        found.append(mean_estimate([Column(ratios, spreads=spreads)]))
+        ratios = log_ratios(costs(later, name), costs(earlier, name))
+        spreads = (cost_spread(later, name), cost_spread(earlier, name))
+        found.append(mean_estimate([Column(ratios, spreads=spreads, whole=name == WALL)]))
     return max((estimate for estimate in found if estimate), key=lambda e: abs(e.mean), default=None)
 
 
 def baseline_spread(lives: Sequence[LoadView], name: str = "tpot_s") -> Spread:
     """Return the repeat spread of the mean of a baseline's lives; not known (df 0) if one life has a single repeat."""
-    spreads = [life.repeat_spread(LATENCIES[name]) for life in lives]
+    spreads = [cost_spread(life, name) for life in lives]
     if not all(spread.df for spread in spreads):
         return Spread()
     return combined([Spread(spread.variance / len(lives) ** 2, spread.df) for spread in spreads])
 
 
-def drift_figure(lives: Sequence[LoadView]) -> Figure | None:
-    """Return the baseline's TPOT drift: 1.02 means that it was 2 % slower when measured again."""
-    drift = drift_estimate(lives)
-    return None if drift is None else ratio_figure(drift, DRIFT)
+def drift_figure(lives: Sequence[LoadView], name: str = "tpot_s") -> Figure | None:
+    """Return the baseline's drift in a cost: 1.02 means that it was 2 % slower when measured again."""
+    drift = drift_estimate(lives, name)
+    if drift is None:
+        return None
+    return ratio_figure(drift, RATE_DRIFT, n_of="repeats") if name == WALL else ratio_figure(drift, DRIFT)
 
 
 def allowance(drift: float | None) -> float:
@@ -126,22 +129,31 @@ def lives_note(lives: int) -> str:
 
 
 def _paired(view: LoadView, lives: Sequence[LoadView], name: str) -> Figure:
-    base = mean_over_lives([life.by_prompt(LATENCIES[name]) for life in lives])
-    own = view.by_prompt(LATENCIES[name])
+    base = mean_over_lives([costs(life, name) for life in lives])
+    view = comparable(view, lives, name)
+    own = costs(view, name)
     ratios = log_ratios(base, own)
+    of_requests = name != WALL
+    n_of, estimator = ("prompts", PAIRED) if of_requests else ("repeats", RATES)
     if not ratios:
-        return undefined("x", PAIRED, "no prompt worked in both arms")
+        reason = "no prompt worked in both arms" if of_requests else "no throughput in one of the arms"
+        return undefined("x", estimator, reason, n_of)
     drift = drift_estimate(lives, name)
     lost = len(set(base) | set(own)) - len(ratios)
-    spreads = (view.repeat_spread(LATENCIES[name]), baseline_spread(lives, name))
+    spreads = (cost_spread(view, name), baseline_spread(lives, name))
     note = life_note(drift.mean if drift else None, all(spread.df for spread in spreads))
     note += f"; {lost} prompts could not be paired" if lost else ""
-    estimate = widened(mean_estimate([Column(ratios, spreads=spreads)]), allowance(drift.mean if drift else None))
-    return ratio_figure(estimate, PAIRED, note=note)
+    mean = mean_estimate([Column(ratios, spreads=spreads, whole=not of_requests)])
+    return ratio_figure(widened(mean, allowance(drift.mean if drift else None)), estimator, note=note, n_of=n_of)
 
 
 def _lengths_differ() -> Figure:
     return undefined("x", PAIRED, "sampled answers differ in length between the arms")
+
+
+def comparable(view: LoadView, lives: Sequence[LoadView], name: str) -> LoadView:
+    """Return `view` with the requests whose cost can be held against that of all lives: E2E needs equal lengths."""
+    return equal_lengths(view, lives) if name == "e2e_s" else view
 
 
 def equal_lengths(view: LoadView, lives: Sequence[LoadView]) -> LoadView:
@@ -157,11 +169,3 @@ def _inverse(figure: Figure) -> Figure:
     low = None if figure.high is None else 1 / figure.high
     high = None if figure.low is None else 1 / figure.low
     return Figure(1 / figure.value, figure.unit, figure.estimator, figure.n, figure.n_of, low, high, figure.note)
-
-
-def _throughput_ratio(view: LoadView, lives: Sequence[LoadView]) -> Figure:
-    name = "ratio of medians over repeats"
-    medians = [median(rates) if rates else 0.0 for rates in (v.throughputs for v in (view, *lives))]
-    if not all(medians):
-        return undefined("x", name, "no throughput in one of the arms", "repeats")
-    return Figure(medians[0] / geometric_mean(medians[1:]), "x", name, len(view.repeats), "repeats")

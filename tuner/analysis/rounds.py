@@ -10,7 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tuner.analysis.life import LATENCIES, LoadView
+from tuner.analysis.costs import cost_spread, costs
+from tuner.analysis.life import LoadView
 from tuner.analysis.statistics import (
     CONFIDENCE,
     Column,
@@ -62,9 +63,8 @@ def arms(trials: Sequence[Trial], role: Role = Role.FINAL) -> tuple[Arm, ...]:
 
 
 def logs(top: LoadView, bottom: LoadView, name: str) -> dict[str, float]:
-    """Return log(top / bottom) of a latency for each prompt that both lives have."""
-    metric = LATENCIES[name]
-    return log_ratios(top.by_prompt(metric), bottom.by_prompt(metric))
+    """Return log(top / bottom) of a cost for each prompt that both lives have."""
+    return log_ratios(costs(top, name), costs(bottom, name))
 
 
 def round_speedups(load: LoadFigures) -> dict[int, float]:
@@ -73,13 +73,13 @@ def round_speedups(load: LoadFigures) -> dict[int, float]:
     return {number: exp(math.fsum(logs) / len(logs)) for number, logs in sorted(rounds.items())}
 
 
-def mean_repeat_spread(views: Sequence[LoadView]) -> Spread:
-    """Return the mean over lives of the variance of a life's mean log TPOT that comes from its repeats.
+def mean_repeat_spread(views: Sequence[LoadView], name: str = "tpot_s") -> Spread:
+    """Return the mean over lives of the variance of a life's mean log cost that comes from its repeats.
 
     Its degrees of freedom are those of all lives together (pooled), so that they also count the repeats.
     Not known (df 0) if a life has a single repeat.
     """
-    spreads = [view.repeat_spread(LATENCIES["tpot_s"]) for view in views]
+    spreads = [cost_spread(view, name) for view in views]
     if not spreads or not all(spread.df for spread in spreads):
         return Spread()
     return Spread(

@@ -32,19 +32,23 @@ class Column:
     weight: share of the column in the mean.  group: columns of one group share their prompts (one eval set); a prompt
     that is slow at one concurrency is slow at another, so its values count as one observation, not as several.
     spreads: what moves all values of the column together (a whole repeat was slower), as parts of its mean's variance.
+    whole: its one value is of the load as a whole and of no prompt: `spreads` is all that is known of its error, with
+    the column's own repeats first.
     """
 
     values: Mapping[str, float]
     weight: float = 1.0
     group: str = ""
     spreads: tuple[Spread, ...] = ()
+    whole: bool = False
 
 
 @dataclass(frozen=True)
 class Estimate:
     """A mean and what its interval needs.
 
-    se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct prompts.
+    se: standard error, None from a single observation.  df: degrees of freedom of it.  n: distinct prompts; repeats or
+    rounds where the columns are of the whole load.
     lives: engine lives that the standard error is estimated over; 1 where it knows of one life only.
     confidence: of its interval where no other is asked for: more than CONFIDENCE where there may be several looks.
     allowance: half-width for what the observations cannot show (drift between engine lives), added as it
@@ -120,6 +124,8 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
     """
     if not columns or any(not column.values for column in columns):
         return None
+    if columns[0].whole:
+        return _over_repeats(columns)
     total = math.fsum(column.weight for column in columns)
     mean = 0.0
     parts: dict[str, dict[str, float]] = {}
@@ -139,6 +145,21 @@ def mean_estimate(columns: Sequence[Column]) -> Estimate | None:
     return Estimate(mean, math.sqrt(error.variance), error.df, n_all)
 
 
+def _over_repeats(columns: Sequence[Column]) -> Estimate:
+    """Return the weighted mean of columns of the whole load; no standard error where a spread is not known."""
+    shares = [column.weight / math.fsum(each.weight for each in columns) for column in columns]
+    spreads = [
+        Spread(share * share * spread.variance, spread.df)
+        for share, column in zip(shares, columns, strict=True)
+        for spread in column.spreads
+    ]
+    n = min((int(column.spreads[0].df) + 1 for column in columns if column.spreads), default=1)
+    if not spreads or not all(spread.df for spread in spreads):
+        return Estimate(_round_value(columns), None, 0.0, n)
+    error = combined(spreads)
+    return Estimate(_round_value(columns), math.sqrt(error.variance), error.df, n)
+
+
 def over_rounds(rounds: Sequence[Sequence[Column]], confidence: float = CONFIDENCE) -> Estimate | None:
     """Return the mean over rounds of engine lives, each round's value being the weighted mean of its columns' means.
 
@@ -151,12 +172,13 @@ def over_rounds(rounds: Sequence[Sequence[Column]], confidence: float = CONFIDEN
         return None
     values = [_round_value(columns) for columns in rounds]
     prompts = {(column.group, prompt) for columns in rounds for column in columns for prompt in column.values}
+    n = len(values) if rounds[0][0].whole else len(prompts)
     mean, spread = math.fsum(values) / len(values), spread_of_mean(values)
     return Estimate(
         mean,
         math.sqrt(spread.variance) if spread.df else None,
         spread.df,
-        len(prompts),
+        n,
         lives=len(values),
         confidence=confidence,
     )
@@ -196,16 +218,18 @@ def exp(value: float) -> float:
     return math.exp(max(-_LARGEST_EXPONENT, min(_LARGEST_EXPONENT, value)))
 
 
-def ratio_figure(estimate: Estimate | None, estimator: str, *, unit: str = "x", note: str = "") -> Figure:
+def ratio_figure(
+    estimate: Estimate | None, estimator: str, *, unit: str = "x", note: str = "", n_of: str = "prompts"
+) -> Figure:
     """Return exp of a mean of logarithms with its 95 % interval; undefined, with `note` as the reason, for None."""
     if estimate is None:
-        return undefined(unit, estimator, note or "no pair of observations")
+        return undefined(unit, estimator, note or "no pair of observations", n_of)
     interval = estimate.interval()
     low, high = (None, None) if interval is None else (exp(interval[0]), exp(interval[1]))
     notes = [note] if note else []
     if interval is None:
-        notes.append("one prompt gives no interval" if estimate.n == 1 else "no interval")
-    return Figure(exp(estimate.mean), unit, estimator, estimate.n, "prompts", low, high, "; ".join(notes))
+        notes.append(f"one {n_of.removesuffix('s')} gives no interval" if estimate.n == 1 else "no interval")
+    return Figure(exp(estimate.mean), unit, estimator, estimate.n, n_of, low, high, "; ".join(notes))
 
 
 def undefined(unit: str, estimator: str, reason: str, n_of: str = "prompts") -> Figure:

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
 from tuner.records.figure import Figure
+from tuner.records.goal import Goal, Metric
 from tuner.records.quality import Bar, Losslessness
 from tuner.records.scheduled import ScheduleAnswer
 from tuner.records.surface import Surface
@@ -20,11 +21,14 @@ ARTIFACT_VERSION = 1
 class LoadFigures:
     """All figures of one trial at one load point; speedups are against the trial's own baseline (None for it).
 
-    tpot_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate, what every interval rests on.
-    categories: speedup_tpot of each category of prompts.  rounds: of a finalist measured in fresh lives: by round the
-    speedups by prompt over the baseline's life of the same round.
+    categories: speedup_tpot of each category of prompts.
     conditional_by_position: A_i / A_(i-1).  sameness: outputs against the baseline's, None for a baseline.
-    repeat_variance, repeat_df: variance of the trial's mean log TPOT that comes from whole repeats being faster or
+
+    What follows is in the metric that decides (TrialFigures.metric), and every interval rests on it. For throughput,
+    which is of no prompt, there is one value (see tuner.analysis.costs).
+    cost_by_prompt: seconds, per prompt id.  speedup_by_prompt: baseline / candidate.  rounds: of a finalist measured in
+    fresh lives: by round the speedups by prompt over the baseline's life of the same round.
+    repeat_variance, repeat_df: variance of the trial's mean log cost that comes from whole repeats being faster or
     slower, and its degrees of freedom (0: a single repeat, not known).  baseline_repeat_*: the same of its baseline.
     """
 
@@ -35,7 +39,7 @@ class LoadFigures:
     categories: Mapping[str, Figure] = field(default_factory=dict)
     sameness: Losslessness | None = None
     rounds: Mapping[int, Mapping[str, float]] = field(default_factory=dict)
-    tpot_by_prompt: Mapping[str, float] = field(default_factory=dict)
+    cost_by_prompt: Mapping[str, float] = field(default_factory=dict)
     speedup_by_prompt: Mapping[str, float] = field(default_factory=dict)
     repeat_variance: float = 0.0
     repeat_df: int = 0
@@ -50,6 +54,7 @@ class TrialFigures:
     lives: engine lives that they rest on; with more than one they are figures of all of those together.
     confidence: of their intervals over lives. Above 0.95 where the lives may be judged twice: measuring then stops more
     often where the spread came out small by luck.
+    metric: that of the speedups by which trials are compared.
     """
 
     number: int
@@ -58,6 +63,7 @@ class TrialFigures:
     loads: tuple[LoadFigures, ...]
     lives: int = 1
     confidence: float = 0.95
+    metric: Metric = Metric.TPOT
 
 
 @dataclass(frozen=True)
@@ -91,7 +97,7 @@ class Inflection:
 
 @dataclass(frozen=True)
 class KCurve:
-    """Speedup against K for one draft at one load point, engine arguments fixed."""
+    """Speedup against K for one draft at one load point, engine arguments fixed.  metric: that of the speedup."""
 
     draft_name: str
     method: str
@@ -100,6 +106,7 @@ class KCurve:
     points: tuple[CurvePoint, ...]
     inflection: Inflection
     best_k: int
+    metric: Metric = Metric.TPOT
 
 
 class Verdict(StrEnum):
@@ -155,7 +162,7 @@ class Answer:
     surface: the best K by concurrency.
 
     For speculate_below: up_to is the largest measured concurrency at which `best` pays, the limit to operate by; below
-    is the lowest measured one at which it is clearly slower.  Between the two nothing is claimed.
+    is the lowest measured one above it at which it is slower or breaks a limit.  Between the two nothing is claimed.
     """
 
     temperature: float
@@ -191,7 +198,8 @@ class Findings:
     trials: single lives.  finals: arms measured in fresh lives, baselines included.  floor: what reading the weights
     takes in each step, and how near the baseline comes to it.  finished: whether all was measured that was asked
     for.  barred: one for each reason.  schedules: of K by batch size, one for each temperature, () where none was asked
-    for.  traffic: how the load points cover the traffic, by temperature; {} where the space names none.
+    for.  traffic: how the load points cover the traffic, by temperature; {} where the space names none.  goal: what
+    decided, and the limits to keep to.
     """
 
     answers: tuple[Answer, ...]
@@ -203,5 +211,6 @@ class Findings:
     floor: Mapping[str, Figure] = field(default_factory=dict)
     finished: bool = True
     barred: tuple[Barred, ...] = ()
+    goal: Goal = field(default_factory=Goal)
     schedules: tuple[ScheduleAnswer, ...] = ()
     traffic: Mapping[float, Coverage] = field(default_factory=dict)

@@ -23,11 +23,17 @@ class Metric(StrEnum):
         return _WORDS[self]
 
     @property
+    def cost(self) -> str:
+        """What is minimised, for a person; seconds."""
+        return _COSTS[self]
+
+    @property
     def speedup(self) -> str:
         """Name of the figure that says how much better a candidate is in this metric."""
         return _SPEEDUPS[self]
 
 
+_COSTS = {Metric.TPOT: "TPOT", Metric.E2E: "E2E latency", Metric.THROUGHPUT: "wall time per output token"}
 _WORDS = {Metric.TPOT: "TPOT", Metric.E2E: "E2E", Metric.THROUGHPUT: "throughput"}
 _SPEEDUPS = {Metric.TPOT: "speedup_tpot", Metric.E2E: "speedup_e2e", Metric.THROUGHPUT: "throughput_ratio"}
 

@@ -51,11 +51,12 @@ class Study:
         candidates: Sequence[Candidate],
         temperatures: Sequence[float],
         search: Search,
+        cost: str = "TPOT",
     ) -> None:
         self.notes: list[str] = []
         self._storage = storage
         self._name = name
-        self._objectives = [f"TPOT at temperature {temperature:g}" for temperature in temperatures]
+        self._objectives = [f"{cost} at temperature {temperature:g}" for temperature in temperatures]
         self._pending = {candidate.key: candidate for candidate in candidates}
         self._parameters = Parameters(candidates)
         self._sampler = search.make(candidates, self._parameters)
@@ -73,13 +74,15 @@ class Study:
         temperatures: Sequence[float],
         search: Search,
         *,
+        cost: str = "TPOT",
         replace_damaged: bool = True,
     ) -> Study:
         """Open or create the study; then call `reconcile` with what the run directory holds.
 
         storage: an Optuna storage URL ("sqlite:////absolute/study.db").  name: one per run, the fingerprint's hash in
-        it.  candidates: baselines first.  search: how they are chosen.  replace_damaged: move an SQLite file that
-        cannot be read to "quarantine/" beside it and make a new one; False for a storage that the user named.
+        it.  candidates: baselines first.  search: how they are chosen.  cost: what is minimised, in words.
+        replace_damaged: move an SQLite file that cannot be read to "quarantine/" beside it and make a new one; False
+        for a storage that the user named.
         InputError: the storage cannot be used, or has a study of that name that is not of this sweep, or the sampler
         lacks a library.
         """
@@ -90,12 +93,12 @@ class Study:
         try:
             try:
                 check_sqlite(storage)
-                return _readable(Study(open_storage(storage), name, candidates, temperatures, search))
+                return _readable(Study(open_storage(storage), name, candidates, temperatures, search, cost))
             except unusable as error:
                 moved = set_aside_sqlite(storage) if replace_damaged else None
                 if moved is None:
                     raise
-                study = Study(open_storage(storage), name, candidates, temperatures, search)
+                study = Study(open_storage(storage), name, candidates, temperatures, search, cost)
                 study.notes.append(f"the study's database was damaged ({_first_line(error)}); set aside as {moved}")
                 return study
         except unusable as error:

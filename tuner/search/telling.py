@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tuner.analysis.comparison import objective_speedup, objective_tpot
+from tuner.analysis.comparison import objective_cost, objective_speedup
+from tuner.analysis.limits import constraints
 from tuner.analysis.metrics import trial_figures
-from tuner.records import Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
-from tuner.search.attributes import NUMBER, OBSERVED
+from tuner.records import Goal, Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
+from tuner.search.attributes import CONSTRAINTS, NUMBER, OBSERVED
 from tuner.search.guided import Decision
 from tuner.search.observing import QUESTIONS, answers, told, told_json
 from tuner.search.study import Study
@@ -16,15 +17,19 @@ from tuner.search.study import Study
 class Telling:
     """Keeps the study in line with the records.
 
-    loads: those of the space.  best: words on the best candidate so far, "" before there is one.
+    loads: those of the space.  goal: what decides, and the limits to keep to, TPOT without limits if None.
+    best: words on the best candidate so far, "" before there is one.
     """
 
-    def __init__(self, study: Study, temperatures: Sequence[float], loads: Sequence[LoadPoint]) -> None:
+    def __init__(
+        self, study: Study, temperatures: Sequence[float], loads: Sequence[LoadPoint], goal: Goal | None = None
+    ) -> None:
         self.best = ""
         self._best_speedup = 0.0
         self._study = study
         self._temperatures = temperatures
         self._loads = loads
+        self._goal = goal or Goal()
         self._asked: set[str] = set()
         self._answered: set[str] = set()
         self._baselines: dict[tuple[str, str], Trial] = {}
@@ -85,14 +90,14 @@ class Telling:
         if record.role is Role.BASELINE:
             self._baselines[group] = trial
         if record.candidate.k == 0 and record.role is not Role.BASELINE_AGAIN:
-            return trial_figures(trial, None)
-        return trial_figures(trial, self._baselines.get(group))
+            return trial_figures(trial, None, metric=self._goal.metric)
+        return trial_figures(trial, self._baselines.get(group), metric=self._goal.metric)
 
     def _values(self, figures: TrialFigures | None) -> list[float] | None:
         """Return the study's objectives, one per temperature; None for a failed trial."""
         if figures is None:
             return None
-        values = [objective_tpot(figures, temperature) for temperature in self._temperatures]
+        values = [objective_cost(figures, temperature) for temperature in self._temperatures]
         known = [value for value in values if value is not None]
         return known if len(known) == len(values) else None
 
@@ -103,6 +108,8 @@ class Telling:
         attrs: dict[str, Json] = {NUMBER: record.number, "device": record.worker.device, OBSERVED: observed}
         if figures is None:
             return {**attrs, "failed": record.failure.message if record.failure else "no figures"}
+        if self._goal.limits:
+            attrs[CONSTRAINTS] = list(constraints(figures, self._goal, self._loads))
         for temperature in self._temperatures:
             speedup = objective_speedup(figures, temperature).value
             attrs[f"speedup_t{temperature:g}"] = speedup
