@@ -14,7 +14,7 @@ import pytest
 from optuna.trial import TrialState
 
 from tuner.errors import InputError
-from tuner.records import Candidate, Speculation
+from tuner.records import Candidate, Json, Speculation
 from tuner.search.database import open_storage, without_password
 from tuner.search.samplers import Search
 from tuner.search.study import Done, Study
@@ -28,6 +28,7 @@ BASELINE = Candidate({"gpu_memory_utilization": 0.9, "dtype": "bfloat16"})
 GRID = (BASELINE, draft(1), draft(3), draft(1, "weak"))
 TEMPERATURES = (0.0, 0.7)
 IN_ORDER = Search("grid")
+SEEN: dict[str, Json] = {"observed": {"outcome": "measured", "loads": {}, "baseline": {}}}
 
 
 @pytest.fixture(scope="module")
@@ -192,6 +193,7 @@ def test_a_lost_study_is_rebuilt_from_the_records(opened: Callable[..., Study], 
         pytest.param((), id="the record was set aside"),
         pytest.param(((BASELINE, [1.0, 9.0], {}),), id="another value"),
         pytest.param(((BASELINE, None, {}),), id="failed"),
+        pytest.param(((BASELINE, [1.0, 2.0], SEEN),), id="the search knows less"),
     ],
 )
 def test_a_study_that_contradicts_the_records_is_rebuilt(
