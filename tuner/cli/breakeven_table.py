@@ -112,7 +112,7 @@ def sentences(row: Breakeven) -> list[str]:
         told.setdefault(_least(row, speedup), []).append(_asked(speedup).removeprefix("for "))
     for words, asked in told.items():
         heading = " and ".join(asked)
-        found.append(f"{'To pay' if heading == 'to pay' else f'For {heading}'} {words}")
+        found.append(f"{'To pay' if heading == 'to pay' else f'For {heading}'}: {words}")
     return found
 
 
@@ -121,20 +121,20 @@ def _has(row: Breakeven, cell: Cell) -> str:
     has = f"{row.draft_name} has {_share(cell.has_acceptance)}"
     if need.acceptance.value is None:
         return f"{has} at K = {cell.k}, where a draft that is always right comes to {times(cell.ceiling)}."
-    return f"{has}, needs {plain(need.acceptance)} to pay at K = {cell.k}."
+    return f"{has}, needs {_acceptance(need, '')} to pay at K = {cell.k}."
 
 
 def _least(row: Breakeven, speedup: float) -> str:
     easiest = row.easiest(speedup)
     if easiest is not None:
         cell, need = easiest
-        return f"it takes the least at {_where(cell)}: an acceptance of {plain(need.acceptance)}."
+        return f"least at {_where(cell)}, an acceptance of {_acceptance(need, '')}."
     open_ks = row.not_told(speedup)
     if open_ks:
         return f"nothing but bounds is known at K = {', '.join(map(str, open_ks))}: measure another K."
     best = row.highest
     perfect = f"a draft that is always right comes to {times(best.ceiling)} at {_where(best)}"
-    return f"out of reach with a draft of this cost, K up to {row.cells[-1].k}: {perfect}."
+    return f"out of reach with a draft of this cost, K up to {row.cells[-1].k}; {perfect}."
 
 
 def _where(cell: Cell) -> str:
