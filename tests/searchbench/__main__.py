@@ -16,50 +16,47 @@ import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from pathlib import Path
 
-from tests.searchbench.lineup import NAMES, run
+from tests.searchbench.lineup import GATED_SD, NAMES, model_error, run
 from tests.searchbench.lives import Noise
+from tests.searchbench.predictions import held_out
+from tests.searchbench.published import TABLES, published
+from tests.searchbench.recorded import recorded
 from tests.searchbench.replay import Told
 from tests.searchbench.scores import all_figures, bars, by_tag
 from tests.searchbench.simulated import KINDS, simulated
 from tests.searchbench.surfaces import Surface
 
 LIFE_SDS = (0.0, 0.01, 0.03, 0.15)
-GATED_SD = 0.01
 SURFACES = 7 * len(KINDS)
 SLOW = {"gp": len(KINDS)}
-"""Strategies that decide slowly take part in the first so many simulated surfaces: one of each kind."""
+"""Strategies that decide slowly take part in the first so many simulated surfaces, at little noise."""
 CHUNK = 8
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench-search.json"
 
-Task = tuple[int, tuple[int, ...], tuple[str, ...]]  # seed, numbers of surfaces, strategies
+Task = tuple[int, tuple[int, ...], tuple[str, ...]]  # seed, numbers of simulated surfaces, strategies
+Found = dict[str, list[Told]]
 
 
-def run_task(task: Task) -> dict[str, list[Told]]:
+def run_task(task: Task) -> Found:
     """Run all strategies on some simulated surfaces, at every size of noise."""
     seed, numbers, names = task
-    return replay([simulated(number, seed) for number in numbers], names, seed, numbers)
-
-
-def replay(
-    surfaces: Sequence[Surface], names: tuple[str, ...], seed: int, numbers: Sequence[int] = ()
-) -> dict[str, list[Told]]:
-    """Return what came of each strategy on each surface at every size of noise."""
-    found: dict[str, list[Told]] = {name: [] for name in names}
-    for place, surface in enumerate(surfaces):
-        number = numbers[place] if numbers else 0
-        chosen = tuple(name for name in names if number < SLOW.get(name, number + 1))
+    found: Found = {name: [] for name in names}
+    for number in numbers:
+        surface = simulated(number, seed)
         for life_sd in LIFE_SDS:
+            chosen = tuple(n for n in names if n not in SLOW or (number < SLOW[n] and life_sd <= GATED_SD))
             for name, told in run(surface, chosen, Noise(life_sd, seed)).items():
                 found[name].append(told)
     return found
 
 
-def bench(surfaces: int, seed: int, names: tuple[str, ...], workers: int) -> dict[str, list[Told]]:
-    """Return all searches by strategy."""
+def bench(surfaces: int, seed: int, names: tuple[str, ...], workers: int) -> Found:
+    """Return all searches of simulated surfaces by strategy."""
     tasks = [(seed, tuple(range(i, min(i + CHUNK, surfaces))), names) for i in range(0, surfaces, CHUNK)]
-    found: dict[str, list[Told]] = {name: [] for name in names}
+    found: Found = {name: [] for name in names}
     with ProcessPoolExecutor(workers, initializer=os.nice, initargs=(10,)) as pool:
         for part in pool.map(run_task, tasks):
             for name, told in part.items():
@@ -67,14 +64,24 @@ def bench(surfaces: int, seed: int, names: tuple[str, ...], workers: int) -> dic
     return found
 
 
-def result_of(found: dict[str, list[Told]]) -> dict[str, object]:
+def replay(surfaces: Sequence[Surface], life_sds: Sequence[float], seed: int, names: tuple[str, ...]) -> Found:
+    """Return all searches of other surfaces by strategy."""
+    found: Found = {name: [] for name in names}
+    for surface in surfaces:
+        for life_sd in life_sds:
+            for name, told in run(surface, names, Noise(life_sd, seed)).items():
+                found[name].append(told)
+    return found
+
+
+def simulated_result(found: Found) -> dict[str, object]:
     """Return the figures: pooled over little noise, by noise, and by what a surface is like."""
     little = {name: [one for one in told if one.life_sd <= GATED_SD] for name, told in found.items()}
     levels = {
         f"{100 * sd:g}": all_figures({name: [one for one in told if one.life_sd == sd] for name, told in found.items()})
         for sd in LIFE_SDS
     }
-    met = bars(little)
+    met = bars(little, found)
     return {
         "ok": all(met.values()),
         "bars": met,
@@ -84,19 +91,48 @@ def result_of(found: dict[str, list[Told]]) -> dict[str, object]:
     }
 
 
+def other_result(seed: int, names: tuple[str, ...]) -> dict[str, object]:
+    """Return the figures on published and recorded surfaces: told, not judged."""
+    tables, runs = published(), recorded()
+    held = [
+        {"surface": surface.name, **{k: _rounded(v) for k, v in asdict(one).items()}}
+        for surface in runs
+        for one in held_out(surface, model_error())
+    ]
+    return {
+        "published": {
+            "sources": {table.name: table.source for table in TABLES},
+            "surfaces": len(tables),
+            "strategies": all_figures(replay(tables, (0.0, GATED_SD), seed, names)),
+        },
+        "recorded": {
+            "surfaces": [surface.name for surface in runs],
+            "strategies": all_figures(replay(runs, (0.0,), seed, names)),
+            "held_out": held,
+        },
+    }
+
+
+def _rounded(value: object) -> object:
+    return round(value, 4) if isinstance(value, float) else value
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result; return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tests.searchbench")
     parser.add_argument("--surfaces", type=int, default=SURFACES, help=f"simulated ones, {len(KINDS)} kinds in turn")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--strategy", action="append", choices=NAMES, help="only this one; can be given again")
+    parser.add_argument("--only-simulated", action="store_true", help="leave out published and recorded surfaces")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--keep", action="store_true", help=f"write the result to {DOCUMENT.name} in docs/")
     args = parser.parse_args(argv)
     began_s = time.monotonic()
     names = tuple(name for name in NAMES if not args.strategy or name in args.strategy)
     found = bench(args.surfaces, args.seed, names, args.workers)
-    result = {"bench": "search", "seed": args.seed, "surfaces": args.surfaces, **result_of(found)}
+    result = {"bench": "search", "seed": args.seed, "surfaces": args.surfaces, **simulated_result(found)}
+    if not args.only_simulated:
+        result |= other_result(args.seed, names)
     result["wall_s"] = round(time.monotonic() - began_s, 1)
     if args.keep:
         DOCUMENT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")

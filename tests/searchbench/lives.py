@@ -41,7 +41,7 @@ def live(surface: Surface, candidate: Candidate, noise: Noise, life: int = 0) ->
     loads = {}
     for load in surface.loads:
         repeats = surface.repeat_sd * random.standard_normal(REPEATS)
-        se = MEDIAN_OF_3_SD * float(np.std(repeats, ddof=1))
+        se = arm.ses.get(load.key, MEDIAN_OF_3_SD * float(np.std(repeats, ddof=1)))
         loads[load.key] = Observed(arm.log_tpot[load.key] + own + float(np.median(repeats)), se, arm.growth)
     return Tried(candidate, Outcome.MEASURED, loads)
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tests.searchbench.surfaces import BASELINE, Surface, weighted
 from tuner.analysis.prediction import ModelError, growth_curve, predict
-from tuner.records import Outcome, Tried
+from tuner.records import Observed, Outcome, Tried
 
 RUNS = 2
 """Of a draft, before its curve is predicted rather than guessed: one run tells acceptance, but no slope of time."""
@@ -21,10 +22,11 @@ def growth_errors(surface: Surface, tried: Sequence[Tried]) -> tuple[float, ...]
             continue
         top = max(runs)
         grown = next(iter(runs[top].loads.values())).growth
-        ks = [k for k in range(1, top) if k not in runs]
-        logs, _ = growth_curve(grown, top, ks) if ks else ((), None)
-        truths = [_arm_growth(surface, draft, k) for k in ks]
-        found += [abs(float(log) - true) for log, true in zip(logs, truths, strict=True) if true is not None]
+        truths = {c.k: surface.arms[c.key].log_growth for c in surface.candidates if c.draft_name == draft}
+        known = {k: true for k, true in truths.items() if true is not None and k < top and k not in runs}
+        if known and grown.logs:
+            logs, _ = growth_curve(grown, top, sorted(known))
+            found += [abs(float(log) - known[k]) for log, k in zip(logs, sorted(known), strict=True)]
     return tuple(found)
 
 
@@ -47,10 +49,40 @@ def speedup_errors(surface: Surface, tried: Sequence[Tried], model: ModelError) 
     return tuple(found)
 
 
+@dataclass(frozen=True)
+class HeldOut:
+    """One K of a real surface, predicted from the largest and the smallest K of its draft, at one load point.
+
+    predicted, measured: log speedup.  growth_error: of log tokens per step, None where it does not follow.
+    """
+
+    draft: str
+    k: int
+    concurrency: int
+    predicted: float
+    measured: float
+    growth_error: float | None
+
+
+def held_out(surface: Surface, model: ModelError) -> list[HeldOut]:
+    """Return the prediction of every K between the smallest and the largest of each draft."""
+    base = surface.arms[BASELINE.key]
+    found = []
+    for draft in surface.drafts:
+        curve = {c.k: surface.arms[c.key] for c in surface.candidates if c.draft_name == draft}
+        ends = {k: curve[k] for k in (min(curve), max(curve))}
+        for load in surface.loads if len(curve) > RUNS else ():
+            seen = {k: Observed(a.log_tpot[load.key], a.ses.get(load.key), a.growth) for k, a in ends.items()}
+            plain = Observed(base.log_tpot[load.key], base.ses.get(load.key))
+            told = predict(seen, plain, sorted(curve), model, load.concurrency)
+            for k in sorted(set(curve) - set(ends)):
+                logs, true = ends[max(curve)].growth.logs, curve[k].log_growth
+                error = abs(logs[k - 1] - true) if logs and true is not None else None
+                measured = plain.log_tpot - curve[k].log_tpot[load.key]
+                predicted = plain.log_tpot - told[k].log_tpot
+                found.append(HeldOut(draft, k, load.concurrency, predicted, measured, error))
+    return found
+
+
 def _runs(tried: Sequence[Tried], draft: str) -> dict[int, Tried]:
     return {o.candidate.k: o for o in tried if o.candidate.draft_name == draft and o.outcome is Outcome.MEASURED}
-
-
-def _arm_growth(surface: Surface, draft: str, k: int) -> float | None:
-    key = next(c.key for c in surface.candidates if c.draft_name == draft and c.k == k)
-    return surface.arms[key].log_growth

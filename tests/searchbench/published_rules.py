@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import zip_longest
 
 import numpy as np
 
@@ -30,17 +31,18 @@ class Goodput:
         self._surface = surface
 
     def next(self, tried: Sequence[Tried]) -> Decision:
-        """Return the next of K_max, 1, 3 and 5 of each draft."""
+        """Return the next of K_max, 1, 3 and 5 that is missing; the drafts take turns."""
         done = {one.candidate.key for one in tried}
-        for draft in self._surface.drafts:
-            curve = _curve(self._surface, draft)
-            failed = [one.candidate.k for one in tried if one.candidate.draft_name == draft and not one.loads]
-            fitting = [c for c in curve if not failed or c.k < min(failed)]
-            wanted = [*fitting[-1:], *(c for c in fitting if c.k in PROFILED_K)]
-            missing = next((c for c in wanted if c.key not in done), None)
-            if missing is not None:
-                return Decision(missing, False, "a point of the profile")
-        return Decision(None, True, "profiled")
+        plans = [self._plan(draft, tried) for draft in self._surface.drafts]
+        turns = (c for turn in zip_longest(*plans) for c in turn if c is not None)
+        missing = next((c for c in turns if c.key not in done), None)
+        return Decision(missing, missing is None, "a point of the profile")
+
+    def _plan(self, draft: str, tried: Sequence[Tried]) -> list[Candidate]:
+        failed = [one.candidate.k for one in tried if one.candidate.draft_name == draft and not one.loads]
+        fitting = [c for c in _curve(self._surface, draft) if not failed or c.k < min(failed)]
+        near = (min(fitting, key=lambda c: (abs(c.k - k), c.k)) for k in PROFILED_K if fitting)
+        return [*fitting[-1:], *near]
 
     def rank(self, tried: Sequence[Tried]) -> list[str]:
         """Return candidates' keys by predicted goodput; drafts of which less than two K ran take no part."""

@@ -19,6 +19,8 @@ STARTS_PER_DRAFT = 4.0
 SECONDS_VS_GRID = 0.45
 GROWTH_ERROR, SPEEDUP_ERROR = 3.0, 5.0
 """Per cent; of 95 of 100 predictions."""
+CONFIDENT_WRONG = 0.005
+"""Of all searches, at any noise."""
 
 
 def percent(regrets: Sequence[float], share: float) -> float:
@@ -64,8 +66,10 @@ def all_figures(by: By) -> dict[str, Figures]:
     return {name: figures(told, grid) for name, told in by.items() if told}
 
 
-def bars(by: By) -> dict[str, bool]:
+def bars(by: By, every: By | None = None) -> dict[str, bool]:
     """Return which bars guided meets on these searches, by name; nothing where guided took no part.
+
+    every: searches at any noise, for the bar on confident wrong answers; None for the same ones.
 
     Another strategy is beaten where guided's mean regret on the same surfaces, at guided's starts, is smaller.
     """
@@ -80,8 +84,10 @@ def bars(by: By) -> dict[str, bool]:
         "growth_error": _at_most(guided.get("growth_errors_p95"), GROWTH_ERROR),
         "speedup_error": _at_most(guided.get("speedup_errors_p95"), SPEEDUP_ERROR),
     }
+    wrong = [one.slowdown or one.behind for one in (every or by)["guided"]]
+    met["confident_wrong_answers"] = fmean(wrong) <= CONFIDENT_WRONG
     for name, told in by.items():
-        if name != "guided":
+        if name != "guided" and told:
             ours, theirs = paired_regrets(by["guided"], told)
             met[f"beats_{name}"] = ours < theirs
     return met

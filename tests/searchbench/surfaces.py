@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from tuner.records import Candidate, Growth, LoadPoint, Speculation
@@ -21,13 +21,14 @@ class Arm:
     log_tpot: by load point key the mean over prompts of log(TPOT in seconds) in the engine's median life.
     log_growth: mean over prompts of log(tokens per step), None where it is not known.
     growth: what one life of it tells of tokens per step at its own and smaller K.
-    fits: whether it starts at all.
+    fits: whether it starts at all.  ses: by load point key the standard error from repeats, where a real life gave one.
     """
 
     log_tpot: Mapping[str, float]
     log_growth: float | None = None
     growth: Growth = UNKNOWN
     fits: bool = True
+    ses: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
