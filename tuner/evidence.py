@@ -76,6 +76,7 @@ def _screening(known: Evidence, manifest: RunManifest) -> Screening | None:
             manifest.default_gpu_memory_utilization,
             known.undeployable,
             manifest.protocol.resolve,
+            manifest.goal,
         )
     except NothingMeasured:
         return None

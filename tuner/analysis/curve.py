@@ -6,16 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
+from tuner.analysis.comparison import advantage, counted, load_figures, speedup_estimate
+from tuner.analysis.limits import checks
 from tuner.analysis.statistics import Estimate, exp, undefined
 from tuner.records import (
     Candidate,
     CurvePoint,
     Figure,
+    Goal,
     Inflection,
     KCurve,
     LoadFigures,
     LoadPoint,
+    Metric,
     TrialFigures,
 )
 
@@ -29,13 +32,16 @@ def k_curves(
     threshold: float = 0.01,
     failed: Sequence[tuple[Candidate, str]] = (),
     ks: Mapping[str, Sequence[int]] | None = None,
+    goal: Goal | None = None,
 ) -> tuple[KCurve, ...]:
     """Return a curve for every (draft, engine arguments, load point) with at least one measured or failed K.
 
     trials: figures of baselines and candidates of one run; the first of several with the same K counts.
     failed: candidates that gave nothing, with the reason: they stay on the curve as points without a value.
     ks: K that the space has, by draft name; the inflection point may lie at one that was not measured.
+    goal: the metric of `trials`, and limits that the best K keeps to; TPOT without limits if None.
     """
+    goal = goal or Goal()
     groups: dict[tuple[str, str, str], dict[int, TrialFigures | str]] = {}
     outcomes: list[tuple[Candidate, TrialFigures | str]] = [*((t.candidate, t) for t in trials), *failed]
     for candidate, outcome in outcomes:
@@ -49,10 +55,15 @@ def k_curves(
             points = _points(by_k, baselines, load)
             if points:
                 measured = [by_k[p.k] for p in points[1:] if p.speedup.value is not None]
-                trials_here = [t for t in measured if isinstance(t, TrialFigures)]
+                trials_here = [t for t in measured if isinstance(t, TrialFigures) and not _over(t, goal, load)]
                 bend = inflection(points, threshold, (ks or {}).get(draft, ()))
-                curves.append(KCurve(draft, method, args_key, load, points, bend, best_k(trials_here, [load])))
+                best = best_k(trials_here, [load])
+                curves.append(KCurve(draft, method, args_key, load, points, bend, best, goal.metric))
     return tuple(curves)
+
+
+def _over(trial: TrialFigures, goal: Goal, load: LoadPoint) -> bool:
+    return any(check.broken for check in checks(trial, goal, [load]))
 
 
 def _points(
@@ -70,7 +81,7 @@ def _points(
         if figures is None or not figures.speedup_by_prompt:
             continue
         step = advantage(outcome, before, [load]) if before else speedup_estimate(outcome, [load])
-        points.append(_point(k, figures, per_token(step, k - before_k)))
+        points.append(_point(k, figures, per_token(step, k - before_k, counted(outcome)), outcome.metric))
         before, before_k = outcome, k
     return tuple(points) if len(points) > 1 else ()
 
@@ -83,10 +94,15 @@ def _zero(baselines: Sequence[TrialFigures], load: LoadPoint) -> CurvePoint:
     return CurvePoint(0, one, tpot, length)
 
 
-def _point(k: int, figures: LoadFigures, gain: Figure) -> CurvePoint:
+def _point(k: int, figures: LoadFigures, gain: Figure, metric: Metric) -> CurvePoint:
     named = figures.figures
     return CurvePoint(
-        k, named["speedup_tpot"], named["tpot_s"], named["mean_acceptance_length"], figures.acceptance_by_position, gain
+        k,
+        named[metric.speedup],
+        named["tpot_s"],
+        named["mean_acceptance_length"],
+        figures.acceptance_by_position,
+        gain,
     )
 
 
@@ -100,14 +116,14 @@ def _failed_point(k: int, reason: str) -> CurvePoint:
     )
 
 
-def per_token(step: Estimate | None, tokens: int) -> Figure:
+def per_token(step: Estimate | None, tokens: int, n_of: str = "prompts") -> Figure:
     """Return the gain per token of a step of `tokens` tokens: ratio^(1/tokens) - 1, with its interval likewise."""
     if step is None:
         return undefined("fraction", GAIN, "no prompt was measured at both K")
     interval = step.interval()
     low, high = (None, None) if interval is None else (exp(bound / tokens) - 1 for bound in interval)
-    note = "" if interval else "one prompt gives no interval"
-    return Figure(math.expm1(step.mean / tokens), "fraction", GAIN, step.n, "prompts", low, high, note)
+    note = "" if interval else f"one {n_of.removesuffix('s')} gives no interval"
+    return Figure(math.expm1(step.mean / tokens), "fraction", GAIN, step.n, n_of, low, high, note)
 
 
 def inflection(points: Sequence[CurvePoint], threshold: float, ks: Sequence[int] = ()) -> Inflection:

@@ -136,7 +136,9 @@ def _look(
     reference = found[screened.baseline.figures.candidate.key]
     levels = _levels(screened, look, answers)
     base, *contenders = (
-        fresh_contender(found[c.figures.candidate.key], reference, screened.loads, trials, levels.of_intervals)
+        fresh_contender(
+            found[c.figures.candidate.key], reference, screened.loads, trials, levels.of_intervals, screened.goal
+        )
         for c in (screened.baseline, *screened.finalists)
     )
     choice = decide(base, contenders, screened.loads, screened.barred, levels, screened.resolve)
@@ -151,7 +153,7 @@ def _unless_others_pay(choice: Choice, screened: Screened) -> Choice:
     level = per_sweep_confidence(len(able))
     for other in able:
         estimate = speedup_estimate(other.figures, screened.loads)
-        if estimate is not None and estimate.above(0.0, level):
+        if estimate is not None and estimate.above(0.0, level) and not other.over(screened.loads):
             measured = in_short(other.figures, screened.loads)
             why = (
                 f"{choice.why} But {other.name} was faster in its single life ({measured}) and was not measured again: "

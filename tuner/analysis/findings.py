@@ -16,7 +16,7 @@ from tuner.analysis.screening import Place, Screening, failure_words, screening
 from tuner.analysis.selection import as_answer
 from tuner.analysis.surface import entries, surface
 from tuner.analysis.warnings import run_warnings, uncompared_outputs
-from tuner.records import Candidate, Figure, Findings, LoadPoint, Protocol, Role, Surface, Trial, TrialFigures
+from tuner.records import Candidate, Figure, Findings, Goal, LoadPoint, Protocol, Role, Surface, Trial, TrialFigures
 
 
 def findings(
@@ -28,6 +28,7 @@ def findings(
     protocol: Protocol | None = None,
     unsupported: Unsupported = lambda candidate: None,
     ks: Mapping[str, Sequence[int]] | None = None,
+    goal: Goal | None = None,
 ) -> Findings:
     """Return figures, curves, drift and an answer for every temperature among `load_points`.
 
@@ -35,18 +36,18 @@ def findings(
     undeployable: key of a candidate -> why it may be measured and never recommended.
     protocol: how many fresh lives the answer needs; none if None.
     unsupported: why the engine cannot run a candidate with a K schedule, None if it can.
-    ks: K that the space has, by draft name.
+    ks: K that the space has, by draft name.  goal: what decides, and the limits; TPOT without limits if None.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
-    protocol = protocol or Protocol()
-    single = screening(trials, load_points, default_gpu_memory_utilization, undeployable, protocol.resolve)
+    protocol, goal = protocol or Protocol(), goal or Goal()
+    single = screening(trials, load_points, default_gpu_memory_utilization, undeployable, protocol.resolve, goal)
     judgement = judge(single.screened, trials, protocol)
     failed = [trial for trial in trials if not trial.record.ok]
     lost = [(t.record.candidate, failure_words(t)) for t in failed if t.record.role is Role.CANDIDATE]
     contenders = {s.temperature: s.contenders for s in single.screened}
     for at_temperature, finalists in zip(single.screened, judgement.contenders, strict=False):
         contenders[at_temperature.temperature] += finalists
-    curves = k_curves(list(single.figures.values()), load_points, threshold, lost, ks)
+    curves = k_curves(list(single.figures.values()), load_points, threshold, lost, ks, goal)
     surfaces = _surfaces(single, judgement, default_gpu_memory_utilization, ks, lost)
     answers = tuple(
         replace(as_answer(s, [c for c in curves if c.load_point in s.loads], choice), surface=by_concurrency)
@@ -55,7 +56,7 @@ def findings(
     return Findings(
         answers=answers,
         trials=tuple(single.figures[number] for number in sorted(single.figures)),
-        finals=_final_arms(trials, load_points, judgement),
+        finals=_final_arms(trials, load_points, judgement, goal),
         drift=_drift(single.baselines, single.figures),
         warnings=(
             *run_warnings(
@@ -69,6 +70,7 @@ def findings(
         ),
         failed={trial.record.name: failure_words(trial) for trial in failed},
         barred=barred(contenders),
+        goal=goal,
         schedules=schedules(single.screened, judgement, trials, protocol, unsupported).answers,
     )
 
@@ -122,13 +124,13 @@ def _final_warnings(judgement: Judgement, protocol: Protocol) -> list[str]:
 
 
 def _final_arms(
-    trials: Sequence[Trial], load_points: Sequence[LoadPoint], judgement: Judgement
+    trials: Sequence[Trial], load_points: Sequence[LoadPoint], judgement: Judgement, goal: Goal
 ) -> tuple[TrialFigures, ...]:
     """Return the figures of the fresh lives that the answer rests on; of all there are, where it rests on none yet."""
     found = arms(trials)
     if judgement.rounds:
         found = tuple(kept for arm in found if (kept := only_rounds(arm, judgement.rounds)).lives)
-    return tuple(final_figures(arm, load_points, confidence=judgement.confidence) for arm in found)
+    return tuple(final_figures(arm, load_points, confidence=judgement.confidence, metric=goal.metric) for arm in found)
 
 
 def _drift(baselines: Mapping[Place, Sequence[Trial]], figures: Mapping[int, TrialFigures]) -> dict[str, Figure]:

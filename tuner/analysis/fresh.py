@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from tuner.analysis.eligibility import Contender, disqualifications, failures_over_lives, preemptions
 from tuner.analysis.final_figures import final_figures
+from tuner.analysis.limits import checks
 from tuner.analysis.outputs import compared_outputs, farthest, output_bars
 from tuner.analysis.rounds import Arm, arms
-from tuner.records import Bar, BarKind, LoadFigures, LoadPoint, Losslessness, Role, Trial, TrialFigures
+from tuner.records import Bar, BarKind, Goal, LoadFigures, LoadPoint, Losslessness, Role, Trial, TrialFigures
 
 MOST_FAILURES = 2
 """Fresh lives that a finalist may fail before it is out."""
@@ -31,20 +32,28 @@ def fresh_bars(
 
 
 def fresh_contender(
-    arm: Arm, reference: Arm, loads: Sequence[LoadPoint], trials: Sequence[Trial], confidence: float
+    arm: Arm,
+    reference: Arm,
+    loads: Sequence[LoadPoint],
+    trials: Sequence[Trial],
+    confidence: float,
+    goal: Goal | None = None,
 ) -> Contender:
     """Return the arm as it competes at these load points.
 
     reference: the baseline that all are ranked against.  trials: those that hold the baselines' first lives.
-    confidence: of the intervals.
+    confidence: of the intervals.  goal: what decides, and the limits; TPOT without limits if None.
     """
-    own = _with_outputs(final_figures(arm, loads, confidence=confidence), _outputs(arm, trials, loads))
+    goal = goal or Goal()
+    figures = final_figures(arm, loads, confidence=confidence, metric=goal.metric)
+    own = _with_outputs(figures, _outputs(arm, trials, loads))
     ranked = own if arm.candidate.baseline.key == reference.candidate.key and arm.candidate.k else None
     return Contender(
         figures=own,
-        ranked=ranked or final_figures(arm, loads, reference.lives, confidence),
+        ranked=ranked or final_figures(arm, loads, reference.lives, confidence, goal.metric),
         bars=(),
         preempted=any(preemptions(life, loads) for life in arm.lives.values()),
+        checks=checks(own, goal, loads),
     )
 
 

@@ -1,7 +1,7 @@
 """Limits on p95 latencies: who keeps to them at which load point, and what that leaves to decide.
 
-The p95 is that over the requests of all repeats that count, of all lives that a figure rests on. A limit is broken where
-the measured value is above it: the percentile has no interval. Near the limit, that is said.
+The p95 is that over the requests of all repeats that count, of all lives that a figure rests on. A limit is broken
+where the measured value is above it: the percentile has no interval. Near the limit, that is said.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
 from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import Levels, Loads
+from tuner.analysis.limit_words import nobody_within, within_reach
+from tuner.analysis.limits import over_limit
 from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.statistics import CONFIDENCE, exp
 from tuner.analysis.wording import describe, in_short, what_limits
@@ -60,7 +62,12 @@ class Rules:
 
     def decide(self, loads: Loads) -> Choice:
         """Return the verdict over these load points."""
-        choice = self.speculate(loads) or self.speculate_below(loads) or self.neither(loads)
+        choice = (
+            self.speculate(loads)
+            or self.only_within_limits(loads)
+            or self.speculate_below(loads)
+            or self.neither(loads)
+        )
         subject = choice.subject
         return replace(choice, confidence=self.levels.of(subject, choice.loads)) if subject else choice
 
@@ -76,8 +83,22 @@ class Rules:
         why = f"{describe(best.figures, loads)}; no load point was measured slower.{tie}"
         return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
 
+    def only_within_limits(self, loads: Loads) -> Choice | None:
+        """The best engine without speculation breaks a limit that a candidate keeps to: limits come before speed."""
+        reach = within_reach(self.able, loads)
+        if not self.baseline.over(reach):
+            return None
+        best, rival, tie = self._pick([c for c in self.able if not c.over(reach)], reach)
+        why = f"{describe(best.figures, reach)}.{tie}"
+        higher = sorted({load.concurrency for load in loads if load not in reach})
+        if not higher:
+            return Choice(Verdict.SPECULATE, best, loads, why, runner_up=rival)
+        up_to = max(load.concurrency for load in reach)
+        why = f"Up to concurrency {up_to}: {why} {self._why_not(best, loads, higher[0])}"
+        return Choice(Verdict.SPECULATE_BELOW, best, reach, why, up_to, higher[0], rival)
+
     def speculate_below(self, loads: Loads) -> Choice | None:
-        """Speculation pays at every concurrency up to some value, and was measured slower at a higher one."""
+        """Speculation pays at every concurrency up to some value, and was measured slower or breaks a limit above."""
         steps = sorted({load.concurrency for load in loads})
         for up_to in reversed(steps[:-1]):
             low = tuple(load for load in loads if load.concurrency <= up_to)
@@ -88,18 +109,24 @@ class Rules:
                 if self._pays(c, low)
                 and not slower_at(c, low)
                 and all(_faster(c, _at(low, step)) for step in steps if step <= up_to)
-                and any(_measured_slower(c, _at(loads, step)) for step in high)
+                and any(_lost(c, _at(loads, step)) for step in high)
             ]
             if winners:
                 best, rival, tie = self._pick(winners, low)
-                lost = [step for step in high if _measured_slower(best, _at(loads, step))]
+                lost = [step for step in high if _lost(best, _at(loads, step))]
                 why = (
                     f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
-                    f"At concurrency {lost[0]}: {describe(best.figures, _at(loads, lost[0]))}. "
+                    f"{self._why_not(best, loads, lost[0])} "
                     f"{_gap(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}{tie}"
                 )
                 return Choice(Verdict.SPECULATE_BELOW, best, low, why, up_to, lost[0], rival)
         return None
+
+    def _why_not(self, best: Contender, loads: Loads, step: int) -> str:
+        """Return why `best` cannot be recommended at a higher concurrency."""
+        at = _at(loads, step)
+        over = best.over(at)
+        return f"At concurrency {step}: {over[0].words if over else describe(best.figures, at)}."
 
     def _elsewhere(self, best: Contender, loads: Loads, lost: Sequence[int]) -> str:
         """Return a sentence on another candidate that pays where `best` does not."""
@@ -115,7 +142,20 @@ class Rules:
         return ""
 
     def neither(self, loads: Loads) -> Choice:
-        """Say that every candidate is slower, or that this sweep cannot tell."""
+        """Say that every candidate that keeps to the limits is slower, or that this sweep cannot tell."""
+        reach = within_reach(self.able, loads)
+        if not reach:
+            return Choice(Verdict.INCONCLUSIVE, self.baseline, loads, nobody_within(self.able, loads))
+        within = tuple(c for c in self.able if not c.over(reach))
+        barred = (replace(c, bars=over_limit(c.over(reach))) for c in self.able if c.over(reach))
+        choice = replace(self, able=within, barred=(*self.barred, *barred))._neither(reach)
+        if reach == loads:
+            return choice
+        up_to = max(load.concurrency for load in reach)
+        why = f"Up to concurrency {up_to}: {choice.why} Above that no candidate keeps to the limits."
+        return replace(choice, why=why)
+
+    def _neither(self, loads: Loads) -> Choice:
         if all(self._slower(c, loads) for c in self.able):
             return self._all_slower(loads)
         mixed = [c for c in self.able if self._pays(c, loads)]
@@ -170,9 +210,9 @@ class Rules:
         return Choice(Verdict.DO_NOT, self.baseline, loads, why, runner_up=top)
 
     def _pays(self, contender: Contender, loads: Loads) -> bool:
-        """Clearly faster than its own baseline and than the best engine without speculation."""
+        """Clearly faster than its own baseline and than the best engine without speculation, and within the limits."""
         own, level = speedup_estimate(contender.figures, loads), self.levels.of(contender, loads)
-        if own is None or not own.above(0.0, level):
+        if own is None or not own.above(0.0, level) or contender.over(loads):
             return False
         if contender.figures.candidate.args_key == self.baseline.figures.candidate.args_key:
             return True
@@ -189,7 +229,7 @@ class Rules:
         line = [c for c in winners if _line(c) == _line(top)]
         chosen = smallest_tied([c.ranked for c in line], loads)
         best = next((c for c in line if c.ranked is chosen), top)
-        others = [c for c in self.able if c is not best]
+        others = [c for c in self.able if c is not best and not c.over(loads)]
         rival = max(others, key=lambda c: _score(c, loads)) if others else None
         return best, rival, _tie(top, best, loads) if best is not top else ""
 
@@ -243,6 +283,10 @@ def _faster(contender: Contender, loads: Loads) -> bool:
 def _measured_slower(contender: Contender, loads: Loads) -> bool:
     estimate = speedup_estimate(contender.figures, loads)
     return estimate is not None and estimate.mean < TOLERATED
+
+
+def _lost(contender: Contender, loads: Loads) -> bool:
+    return _measured_slower(contender, loads) or bool(contender.over(loads))
 
 
 def slower_at(contender: Contender, loads: Loads) -> list[LoadPoint]:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 from tuner.analysis.comparison import against, load_figures
 from tuner.analysis.eligibility import Contender, disqualifications, preemptions
 from tuner.analysis.fresh import fresh_bars
+from tuner.analysis.limits import checks
 from tuner.analysis.metrics import trial_figures
 from tuner.analysis.outputs import output_bars, with_sameness
 from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.selection import Screened, screen
 from tuner.errors import NothingMeasured
-from tuner.records import Bar, BarKind, LoadPoint, Role, Trial, TrialFigures
+from tuner.records import Bar, BarKind, Goal, LoadPoint, Role, Trial, TrialFigures
 
 Place = tuple[str, str]  # (device_key, args_key): what a candidate shares with its baseline
 
@@ -43,12 +44,14 @@ def screening(
     default_gpu_memory_utilization: float | None = None,
     undeployable: Mapping[str, str] | None = None,
     resolve: float = RESOLVE,
+    goal: Goal | None = None,
 ) -> Screening:
     """Return what the single lives say, one verdict for every temperature among `load_points`.
 
     default_gpu_memory_utilization: the engine's own, for ties.
     undeployable: key of a candidate -> why it may be measured and never recommended.
     resolve: the smallest effect worth knowing, as a fraction.
+    goal: what decides, and the limits to keep to; TPOT without limits if None.
     What is found against a candidate in a fresh life bars it here too, so that the next best takes its place.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
@@ -57,16 +60,18 @@ def screening(
     baselines = baseline_lives(_of_the_selection(worked))
     if not baselines:
         raise _nothing_measured(trials)
-    figures = {trial.record.number: _figures(trial, baselines) for trial in worked}
+    goal = goal or Goal()
+    figures = {trial.record.number: _figures(trial, baselines, goal) for trial in worked}
     never = {key: (Bar(BarKind.UNDEPLOYABLE, reason),) for key, reason in (undeployable or {}).items()}
     screened = []
     for temperature in dict.fromkeys(load.sampling.temperature for load in load_points):
         loads = tuple(load for load in load_points if load.sampling.temperature == temperature)
         barred = fresh_bars(trials, loads) | never
         competing = [
-            _barred(_contender(trial, figures, baselines, loads), barred) for trial in _competing(worked, baselines)
+            _barred(_contender(trial, figures, baselines, loads, goal), barred)
+            for trial in _competing(worked, baselines)
         ]
-        screened.append(screen(temperature, loads, competing, default_gpu_memory_utilization, resolve))
+        screened.append(screen(temperature, loads, competing, default_gpu_memory_utilization, resolve, goal))
     return Screening(worked, baselines, figures, tuple(screened))
 
 
@@ -123,11 +128,11 @@ def place_of(trial: Trial) -> Place:
     return trial.record.worker.device_key, trial.record.candidate.args_key
 
 
-def _figures(trial: Trial, baselines: Mapping[Place, tuple[Trial, ...]]) -> TrialFigures:
+def _figures(trial: Trial, baselines: Mapping[Place, tuple[Trial, ...]], goal: Goal) -> TrialFigures:
     lives = baselines.get(place_of(trial), ())
     if trial.record.candidate.k:
-        return with_sameness(trial_figures(trial, *(lives or (None,))), trial, lives)
-    return trial_figures(trial, None, *(lives[1:] if lives and trial is lives[0] else ()))
+        return with_sameness(trial_figures(trial, *(lives or (None,)), metric=goal.metric), trial, lives)
+    return trial_figures(trial, None, *(lives[1:] if lives and trial is lives[0] else ()), metric=goal.metric)
 
 
 def _competing(worked: Sequence[Trial], baselines: Mapping[Place, tuple[Trial, ...]]) -> list[Trial]:
@@ -141,6 +146,7 @@ def _contender(
     figures: Mapping[int, TrialFigures],
     baselines: Mapping[Place, tuple[Trial, ...]],
     load_points: Sequence[LoadPoint],
+    goal: Goal,
 ) -> Contender:
     """Return the trial as it competes at these load points (of one temperature)."""
     device, first_args = trial.record.worker.device_key, next(iter(baselines))[1]
@@ -161,6 +167,7 @@ def _contender(
         bars=bars,
         preempted=preemptions(trial, load_points) > 0,
         kv_cache_tokens=trial.record.engine.kv_cache_tokens if trial.record.engine else None,
+        checks=checks(own, goal, load_points),
     )
 
 

@@ -7,27 +7,29 @@ number: it takes all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from tuner.analysis.comparison import (
     advantage,
+    is_whole,
     load_figures,
     log_drift,
     objective_speedup,
+    objective_words,
     similar_prompts_estimate,
     speedup_estimate,
 )
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.levels import Levels, Loads, per_sweep_confidence, screening_levels
+from tuner.analysis.limit_words import limit_words
 from tuner.analysis.outputs import farthest
 from tuner.analysis.paired import lives_note
 from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.rules import Choice, Rules
 from tuner.analysis.statistics import ratio_figure
-from tuner.records import Answer, Candidate, Figure, KCurve, LoadFigures, Losslessness, TrialFigures, Verdict
+from tuner.records import Answer, Candidate, Figure, Goal, KCurve, LoadFigures, Losslessness, TrialFigures, Verdict
 
 PROVISIONAL = " Provisional: the baseline was measured once, so drift is unknown."
-SIMILAR = "weighted geometric mean over load points of paired TPOT ratios, prompts as a sample"
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Screened:
     """What one life of each candidate says at one temperature.
 
     contenders: baselines and candidates, the reference baseline first.  baseline: the best of the former.
-    resolve: the smallest effect worth knowing, as a fraction.
+    resolve: the smallest effect worth knowing, as a fraction.  goal: what decides, and the limits to keep to.
     """
 
     temperature: float
@@ -44,6 +46,7 @@ class Screened:
     baseline: Contender
     choice: Choice
     resolve: float = RESOLVE
+    goal: Goal = field(default_factory=Goal)
 
     @property
     def finalists(self) -> tuple[Contender, ...]:
@@ -63,6 +66,7 @@ def screen(
     contenders: Sequence[Contender],
     default_gpu_memory: float | None = None,
     resolve: float = RESOLVE,
+    goal: Goal | None = None,
 ) -> Screened:
     """Return the verdict that one life of each contender gives.
 
@@ -72,7 +76,7 @@ def screen(
     baseline = best_baseline([c for c in fitting if not c.k], loads)
     barred = [c for c in contenders if c.k and c.reasons]
     choice = decide(baseline, [c for c in fitting if c.k], loads, barred, resolve=resolve)
-    return Screened(temperature, loads, tuple(contenders), baseline, choice, resolve)
+    return Screened(temperature, loads, tuple(contenders), baseline, choice, resolve, goal or Goal())
 
 
 def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None) -> Answer:
@@ -95,7 +99,7 @@ def as_answer(screened: Screened, curves: Sequence[KCurve], final: Choice | None
         up_to=choice.up_to,
         runner_up=_candidate(choice.runner_up),
         lives=subject.figures.lives if subject else 1,
-        similar_prompts=_similar(best, choice.loads) if best.candidate.k else None,
+        similar_prompts=_similar(best, choice.loads),
         screened=_before(screened, best, choice) if final else None,
         resolution=resolution(subject.figures, choice.loads, screened.resolve, choice.confidence) if subject else None,
     )
@@ -108,9 +112,12 @@ def _objective(best: TrialFigures, temperature: float, choice: Choice) -> Figure
     return replace(figure, note=f"over the load points up to concurrency {choice.up_to}; {figure.note}")
 
 
-def _similar(best: TrialFigures, loads: Loads) -> Figure:
+def _similar(best: TrialFigures, loads: Loads) -> Figure | None:
+    if not best.candidate.k or is_whole(best):
+        return None
+    name = f"{objective_words(best.metric)}, prompts as a sample"
     return ratio_figure(
-        similar_prompts_estimate(best, loads), SIMILAR, note=f"{lives_note(best.lives)}, prompts like these"
+        similar_prompts_estimate(best, loads), name, note=f"{lives_note(best.lives)}, prompts like these"
     )
 
 
@@ -148,8 +155,11 @@ def _compared(loads: Sequence[LoadFigures], screened: Screened, best: Candidate)
 
 
 def best_baseline(baselines: Sequence[Contender], loads: Loads) -> Contender:
-    """Return the first baseline, or the fastest of those whose engine arguments clearly beat it."""
-    first, others = baselines[0], baselines[1:]
+    """Return the first baseline, or the fastest of those whose engine arguments clearly beat it.
+
+    Those that break a limit count only where all of them do.
+    """
+    first, *others = [b for b in baselines if not b.over(loads)] or baselines
     level = per_sweep_confidence(len(others))
     leads = [(advantage(other.ranked, first.ranked, loads), other) for other in others if not other.reasons]
     clear = [(lead.mean, other) for lead, other in leads if lead is not None and lead.above(0.0, level)]
@@ -171,8 +181,11 @@ def decide(
     """
     able = [c for c in speculative if not c.reasons and speedup_estimate(c.figures, loads) is not None]
     if not able:
-        return Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative, fresh=levels is not None))
-    return Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred), resolve).decide(loads)
+        choice = Choice(Verdict.INCONCLUSIVE, baseline, loads, _nobody(speculative, fresh=levels is not None))
+    else:
+        rules = Rules(baseline, tuple(able), levels or screening_levels(len(able)), tuple(barred), resolve)
+        choice = rules.decide(loads)
+    return replace(choice, why=choice.why + limit_words(choice.best, baseline, able, loads))
 
 
 def _nobody(speculative: Sequence[Contender], *, fresh: bool) -> str:

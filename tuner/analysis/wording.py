@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tuner.analysis.comparison import log_drift, speedup_estimate
+from tuner.analysis.comparison import counted, is_whole, log_drift, speedup_estimate
 from tuner.analysis.paired import lives_note
 from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.statistics import CONFIDENCE, Estimate, exp
@@ -17,8 +17,16 @@ def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
     if estimate is None:
         return f"{trial.candidate.label} has no speedup"
     where = lives_note(estimate.lives) if trial.lives > 1 else "within this engine life"
-    evidence = f"TPOT, {_spread(estimate)}, {estimate.n} prompt{'s' if estimate.n != 1 else ''}, {where}"
+    parts = [trial.metric.words, _spread(estimate), _count(trial, estimate), where]
+    evidence = ", ".join(part for part in parts if part)
     return f"{trial.candidate.label} runs at {exp(estimate.mean):.2f}x of no speculation ({evidence})"
+
+
+def _count(trial: TrialFigures, estimate: Estimate) -> str:
+    """Return e.g. "24 prompts"; "" for rounds, which are the lives."""
+    if is_whole(trial) and trial.lives > 1:
+        return ""
+    return f"{estimate.n} {counted(trial)}" if estimate.n != 1 else f"1 {counted(trial).removesuffix('s')}"
 
 
 def in_short(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
@@ -42,7 +50,8 @@ def what_limits(
     estimate = speedup_estimate(trial, loads)
     fine = resolution(trial, loads, resolve, confidence)
     if estimate is None or fine is None:
-        return "one prompt gives no interval, more prompts are needed"
+        what = "repeat" if is_whole(trial) else "prompt"
+        return f"one {what} gives no interval, more {what}s are needed"
     smallest = f"this sweep could have seen no less than {effect_words(fine.smallest_effect)}"
     return f"{_why(trial, loads, estimate, fine, confidence, candidates)}; {smallest}{_remedy(fine)}"
 
@@ -65,7 +74,7 @@ def _why(
         return f"the baseline itself drifted by {drift:.1%} between its lives"
     if estimate.above(0.0) and confidence > CONFIDENCE:
         return f"not enough to be sure with {candidates} candidates to choose from"
-    return f"too little to tell from no speculation with {estimate.n} prompts"
+    return f"too little to tell from no speculation with {estimate.n} {counted(trial)}"
 
 
 def effect_words(fraction: float) -> str:
