@@ -52,14 +52,15 @@ def test_a_trial_that_takes_longer_than_the_others_does_not_make_up_for_them(mak
 @pytest.mark.parametrize(
     ("limits", "reached"),
     [
-        (Limits(), False),
-        (Limits(max_trials=5), True),
-        (Limits(max_trials=6), False),
-        (Limits(max_engine_starts=7), True),  # five begun, two reserved
-        (Limits(max_engine_starts=8), False),
-        (Limits(max_minutes=10.0), True),
-        (Limits(max_minutes=10.1), False),
+        (Limits(), ""),
+        (Limits(max_trials=5), "max_trials: 5"),
+        (Limits(max_trials=6), ""),
+        (Limits(max_engine_starts=7), "max_engine_starts: 7"),  # five begun, two reserved
+        (Limits(max_engine_starts=8), ""),
+        (Limits(max_minutes=10.0), "max_minutes: 10"),
+        (Limits(max_minutes=10.1), ""),
+        (Limits(max_trials=9, max_engine_starts=7, max_minutes=0.5), "max_engine_starts: 7"),
     ],
 )
-def test_limits(limits: Limits, reached: bool) -> None:
-    assert limits.reached(begun=5, elapsed_s=600.0, reserved=2) is reached
+def test_limits(limits: Limits, reached: str) -> None:
+    assert limits.reached(begun=5, elapsed_s=600.0, reserved=2) == reached

@@ -52,10 +52,11 @@ class Session:
 
 @dataclass(frozen=True)
 class Measured:
-    """records: of the trials that were run now.  workers: on how many workers."""
+    """records: of the trials that were run now.  workers: on how many workers.  ended_by: see Budget."""
 
     records: tuple[TrialRecord, ...] = ()
     workers: int = 0
+    ended_by: str = ""
 
     @property
     def engine_starts(self) -> int:
@@ -104,7 +105,7 @@ def measure(
         session = Session(prepared, store, pool, telling, budget, tuple(done))
         measuring = Measuring(prepared, store, telling, pool, view, make_sources(session), budget)
         measuring.run()
-        return Measured(tuple(measuring.fresh), len(pool.workers))
+        return Measured(tuple(measuring.fresh), len(pool.workers), budget.ended_by)
 
 
 def search_of(prepared: Prepared, options: SweepOptions) -> Search:

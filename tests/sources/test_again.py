@@ -103,5 +103,7 @@ def test_a_budget_counts_starts_refunds_and_minutes() -> None:
     budget.refund()
     assert not budget.reached(2)
     assert (budget.within_half(6), Budget(Limits()).within_half(6)) == (1, 0)
+    assert budget.ended_by == "max_engine_starts: 3"
     now[0] = 160.0
     assert budget.reached()
+    assert budget.ended_by == "max_engine_starts: 3"  # the first one that was met

@@ -37,12 +37,16 @@ class Source(Protocol):
 
 
 class Budget:
-    """Engine starts and time that the space allows a session.  clock: monotonic seconds."""
+    """Engine starts and time that the space allows a session.  clock: monotonic seconds.
+
+    ended_by: the limit that first kept a trial from being begun, like "max_trials: 9"; "" as long as none did.
+    """
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._begun = 0
+        self.ended_by = ""
         self.started_s = clock()
 
     def spend(self) -> None:
@@ -55,7 +59,9 @@ class Budget:
 
     def reached(self, reserved: int = 0) -> bool:
         """Whether another trial may not be begun, if so many engine starts have to be left for others."""
-        return self._limits.reached(self._begun, self._clock() - self.started_s, reserved)
+        limit = self._limits.reached(self._begun, self._clock() - self.started_s, reserved)
+        self.ended_by = self.ended_by or limit
+        return bool(limit)
 
     def within_half(self, starts: int) -> int:
         """Return so many engine starts, or half of those allowed where that is fewer; 0 without a limit."""

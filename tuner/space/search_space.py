@@ -47,16 +47,18 @@ class Limits:
     max_minutes: float | None = None
     max_engine_starts: int | None = None
 
-    def reached(self, begun: int, elapsed_s: float, reserved: int) -> bool:
-        """Whether another trial may not be begun.
+    def reached(self, begun: int, elapsed_s: float, reserved: int) -> str:
+        """Return the limit by which another trial may not be begun, like "max_trials: 9"; "" where one may be.
 
         begun: engine starts so far.  reserved: starts that have to be left for others.
         """
-        return (
-            (self.max_trials is not None and begun >= self.max_trials)
-            or (self.max_engine_starts is not None and begun + reserved >= self.max_engine_starts)
-            or (self.max_minutes is not None and elapsed_s / 60 >= self.max_minutes)
-        )
+        if self.max_trials is not None and begun >= self.max_trials:
+            return f"max_trials: {self.max_trials}"
+        if self.max_engine_starts is not None and begun + reserved >= self.max_engine_starts:
+            return f"max_engine_starts: {self.max_engine_starts}"
+        if self.max_minutes is not None and elapsed_s / 60 >= self.max_minutes:
+            return f"max_minutes: {self.max_minutes:g}"
+        return ""
 
 
 @dataclass(frozen=True)
