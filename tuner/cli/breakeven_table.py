@@ -16,9 +16,9 @@ from tuner.words import distinguishing, milliseconds, plain, times
 _BOUNDS = {Basis.AT_LEAST: ">= ", Basis.AT_MOST: "<= "}
 MEANING = (
     "First lines: the probability with which each draft token has to be accepted, the same at every position, with its "
-    '95 % interval (it follows the speedup\'s, over prompts and repeats); "from" where that reaches into what is '
-    'impossible, "-" where the mean is there already. Second lines: the tokens that a step has to give on average, of '
-    'at most K + 1. "has": the measured draft in the same terms. Last column: every token accepted.'
+    '95 % interval (the speedup\'s: within one engine life, for finalists over their lives); "from" where that reaches '
+    'into what is impossible, "-" where the mean is there already. Second lines: the tokens that a step has to give on '
+    'average, of at most K + 1. "has": the measured draft in the same terms. Last column: every token accepted.'
 )
 
 
