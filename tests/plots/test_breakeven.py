@@ -54,7 +54,7 @@ def test_a_panel_for_each_draft_and_load_point_with_the_needs_and_what_the_draft
     first = figure.axes[0]
     assert [round(y, 6) for _, y in marks(first, "o")] == [0.25]  # 1 + alpha = 1.25
     assert [round(y, 6) for _, y in marks(first, "s")] == [0.875]  # 1 + alpha = 1.875
-    assert marks(first, "D") == [(pytest.approx(0.8), 0.7)]
+    assert marks(first, "D") == [pytest.approx((0.8, 0.7))]
     assert marks(figure.axes[1], "D") == []
     words = texts(figure)
     assert "to pay: least at K = 1, 0.25" in words
