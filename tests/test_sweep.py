@@ -268,6 +268,100 @@ def test_two_workers_share_the_candidates_and_each_has_its_own_baselines(worksho
     assert result.report.findings.answers[0].best.draft_name == "good"
 
 
+# --- the sampler -----------------------------------------------------------------------------------------------------
+
+SEVERAL = "k: [1, 2, 3, 4, 5, 6, 7, 8]"
+
+
+def several(more: str = "", faults: Sequence[str] = ()) -> Prepared:
+    """Return a sweep of eight K of a good draft and one of a weak one."""
+    prepared(faults, more=more)
+    Path("space.yaml").write_text(Path("space.yaml").read_text().replace("k: [1, 3]", SEVERAL))
+    return prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+
+
+def candidates_of(view: View) -> list[str]:
+    return [record.candidate.label for record in view.done if record.role is Role.CANDIDATE]
+
+
+def test_the_guided_search_measures_few_of_many_and_says_why(workshop: Path) -> None:
+    view = View()
+    result = sweep(several(), view, sampler="guided")
+    measured = candidates_of(view)
+    assert measured[0] == "good K=8"
+    assert len(measured) == len(set(measured)) < 9
+    assert [view.done[0].role, view.done[-1].role] == [Role.BASELINE, Role.BASELINE_AGAIN]
+    assert any(message.startswith("good K=8") for message in view.messages)
+    assert result.report.findings.finished
+    assert any(line.startswith("good: K = ") and " not measured: " in line for line in result.left)
+    assert view.states[-1].planned == view.states[-1].done == len(view.done)
+    again = View()
+    assert sweep(several(), again, sampler="guided").left == result.left
+    assert again.done == []
+    assert any("finished" in message for message in again.messages)
+
+
+def test_a_grid_after_a_guided_sweep_measures_the_rest(workshop: Path) -> None:
+    first, second, third = View(), View(), View()
+    sweep(several(), first, sampler="guided")
+    result = sweep(several(), second, sampler="grid")
+    measured = candidates_of(first) + candidates_of(second)
+    assert sorted(measured) == sorted([*(f"good K={k}" for k in range(1, 9)), "weak K=2"])
+    assert second.done[-1].role is Role.BASELINE_AGAIN
+    assert (result.left, result.report.findings.finished) == ((), True)
+    sweep(several(), third, sampler="guided")
+    assert third.done == []
+
+
+def test_a_guided_sweep_that_was_killed_goes_on_where_it_was(workshop: Path) -> None:
+    first, second = View(kill_after=2), View()
+    with pytest.raises(Killed):
+        sweep(several(), first, sampler="guided")
+    result = sweep(several(), second, sampler="guided")
+    measured = candidates_of(first) + candidates_of(second)
+    assert len(measured) == len(set(measured))
+    assert [record.number for record in (*first.done, *second.done)] == list(range(len(first.done) + len(second.done)))
+    assert result.report.findings.finished
+
+
+def test_a_limit_ends_a_guided_sweep_with_what_it_left_open(workshop: Path) -> None:
+    view = View()
+    result = sweep(several("limits: {max_engine_starts: 3}"), view, sampler="guided")
+    assert [record.role for record in view.done] == [Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN]
+    assert not result.report.findings.finished
+    assert "a limit of the space is reached" in view.messages
+    ended = "left open, the limits of the space ended the sweep (max_engine_starts 3)"
+    assert result.left == (f"good: K = 1-7 not measured: {ended}", f"weak: K = 2 not measured: {ended}")
+
+
+def test_what_ran_out_of_memory_rules_out_what_needs_more(workshop: Path) -> None:
+    fault = "{kind: crash_at_start, draft: good, k_min: 6, message: 'torch.OutOfMemoryError: CUDA out of memory.'}"
+    view = View()
+    result = sweep(several(faults=[fault]), view, sampler="guided")
+    failed = [record.candidate.label for record in view.done if not record.ok]
+    assert failed[0] == "good K=8" and "good K=7" not in failed[1:2]
+    assert len(failed) == len(set(failed))
+    assert result.report.findings.answers[0].verdict is Verdict.SPECULATE
+
+
+def test_two_workers_wait_for_one_another_and_close_once_each(workshop: Path) -> None:
+    view = View()
+    result = sweep(several(), view, sampler="guided", workers=2)
+    closing = [record.worker.device_key for record in view.done if record.role is Role.BASELINE_AGAIN]
+    used = {record.worker.device_key for record in view.done if record.role is Role.CANDIDATE}
+    assert sorted(closing) == sorted(used)
+    assert result.report.findings.finished
+    measured = candidates_of(view)
+    assert len(measured) == len(set(measured)) < 9
+
+
+def test_without_a_baseline_the_guided_search_starts_no_candidate(workshop: Path) -> None:
+    view = View()
+    with pytest.raises(NothingMeasured, match="baseline"):
+        sweep(several(faults=["{kind: crash_at_start, draft: none}"]), view, sampler="guided")
+    assert [record.role for record in view.done] == [Role.BASELINE]
+
+
 # --- fresh lives of the finalists -------------------------------------------------------------------------------------
 
 

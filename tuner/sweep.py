@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from tuner.evidence import judgement, schedule_judgement
 from tuner.extras import missing
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import Role, TrialRecord
+from tuner.records import Role, Trial, TrialRecord, Tried
 from tuner.report import Report, manifest_json, write_report
+from tuner.search.left import left_words
 from tuner.search.observing import tried
 from tuner.session import Measured, Session, SweepOptions, measure, search_of, tell_where
 from tuner.sources import Source
@@ -27,8 +28,9 @@ __all__ = ["SweepOptions", "SweepResult", "run_sweep"]
 
 @dataclass(frozen=True)
 class SweepResult:
-    """What came of it.  Everything but `report` is of this call, not of earlier ones that it resumed.
+    """What came of it.  Everything but `report` and `left` is of this call, not of earlier ones that it resumed.
 
+    left: what was not measured and why, in words.
     overhead_s: wall time in which the average worker was neither starting an engine nor loading one.
     """
 
@@ -37,6 +39,7 @@ class SweepResult:
     trials: int
     wall_s: float
     overhead_s: float
+    left: tuple[str, ...] = ()
 
 
 def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_s: float | None = None) -> SweepResult:
@@ -50,7 +53,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         measured = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
-        complete = _complete(store, prepared, options)
+        complete, left = _complete(store, prepared, options), _left(store, prepared, options)
         report = write_report(store.path, finished=complete)
         if complete:
             store.finish({"verdict": report.findings.answers[0].verdict.value})
@@ -61,6 +64,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
         trials=len(measured.records),
         wall_s=wall_s,
         overhead_s=max(0.0, wall_s - _busy_s(measured.records) / max(1, measured.workers)),
+        left=left,
     )
 
 
@@ -91,11 +95,26 @@ def _complete(store: RunStore, prepared: Prepared, options: SweepOptions, *, ret
         (r.worker.device_key, r.candidate.args_key): r.ok for r in store.records() if r.role is Role.BASELINE_AGAIN
     }
     policy = search_of(prepared, options).policy(prepared.candidates)
-    answered = policy.next(tried(counting, prepared.space.load_points, prepared.candidates)).done
+    answered = policy.next(_known(counting, prepared)).done
     done = [trial.record for trial in counting]
     extras = missing(done, prepared.candidates, prepared.space.protocol, prepared.engine.version)
     judged = (judgement(trials, prepared.manifest), schedule_judgement(trials, prepared.manifest))
     return answered and all(closing.values()) and not extras and all(one.settled for one in judged)
+
+
+def _left(store: RunStore, prepared: Prepared, options: SweepOptions) -> tuple[str, ...]:
+    """Return what was not measured and why."""
+    search = search_of(prepared, options)
+    known = _known([trial for trial in store.trials() if counts_as_done(trial.record)], prepared)
+    ended_by = "" if search.policy(prepared.candidates).next(known).done else "the sweep is not finished"
+    limits = [f"{name} {value:g}" for name, value in asdict(prepared.space.limits).items() if value is not None]
+    if ended_by and limits:
+        ended_by = f"the limits of the space ended the sweep ({', '.join(limits)})"
+    return left_words(prepared.candidates, known, search.predicted(prepared.candidates, known), ended_by)
+
+
+def _known(trials: Sequence[Trial], prepared: Prepared) -> list[Tried]:
+    return tried(trials, prepared.space.load_points, prepared.candidates)
 
 
 def _busy_s(records: Sequence[TrialRecord]) -> float:

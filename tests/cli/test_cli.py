@@ -88,6 +88,18 @@ def test_report_and_plan_need_no_engine_start(capsys: pytest.CaptureFixture[str]
     assert "--speculative-config" in plan["starts"][1]["command"]
 
 
+def test_a_plan_says_where_fewer_starts_are_usual(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
+    assert run("plan", "--space", "space.yaml", "--engine", "sim") == 0
+    planned = capsys.readouterr().out
+    assert "at most 3 engine starts" in planned and "usually fewer" in planned
+    (workshop / "grid.yaml").write_text(f"{SPACE}search: {{sampler: grid}}\n")
+    assert run("plan", "--space", "grid.yaml", "--engine", "sim") == 0
+    planned = capsys.readouterr().out
+    assert "\n3 engine starts" in planned and "fewer" not in planned
+    assert run("plan", "--space", "grid.yaml", "--engine", "sim", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["sampler"] == "grid"
+
+
 @pytest.mark.parametrize(
     ("given", "samples"), [([], None), (["--check-distribution"], 64), (["--check-distribution", "9"], 9)]
 )

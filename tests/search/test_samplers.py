@@ -88,7 +88,9 @@ class Sweep:
 
 def run_at_random(sweep: Sweep, seed: int) -> dict[str, Tried]:
     """Run up to three at once; each is measured, fails or runs out of memory, in any order."""
-    chance, running, ended = random.Random(seed), [], {}
+    chance = random.Random(seed)
+    running: list[Candidate] = []
+    ended: dict[str, Tried] = {}
     failing = chance.choice([0.0, 0.3, 1.0])
     while True:
         decision = sweep.ask() if len(running) < 3 else None
@@ -266,7 +268,8 @@ def test_constraints_reach_optuna() -> None:
     first, second = sweep.ask().candidate, sweep.ask().candidate
     assert first is not None
     assert second is not None
-    sweep.tell(measured(first), **{CONSTRAINTS: [-1.0, 0.5]})
+    limits: list[Json] = [-1.0, 0.5]
+    sweep.tell(measured(first), **{CONSTRAINTS: limits})
     sweep.tell(measured(second))
     third = next(candidate for candidate in space() if candidate not in (first, second))
     sweep.study.add(third, [0.1], {CONSTRAINTS: [0.25]})

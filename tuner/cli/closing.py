@@ -100,6 +100,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "engine_starts": result.engine_starts,
         "trials": result.trials,
         "failed": len(report.findings.failed),
+        "not_measured": list(result.left),
         "wall_s": round(result.wall_s, 1),
         "overhead_s": round(result.overhead_s, 1),
     }

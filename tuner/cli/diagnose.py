@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from tuner.cli.options import SessionArguments, json_option, same_runner_option, session_options, space_options
+from tuner.cli.options import (
+    SessionArguments,
+    json_option,
+    same_runner_option,
+    sampler_option,
+    session_options,
+    space_options,
+)
 
 
 @click.command(
@@ -25,6 +32,7 @@ Examples:
     show_default=True,
     help="Serve each draft model alone too: one more engine start a draft.",
 )
+@sampler_option
 @session_options
 @json_option
 def diagnose(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 
 import click
 
+from tuner.space.search_space import SAMPLERS
+
 if TYPE_CHECKING:
     from tuner.prepare import Prepared
     from tuner.session import SweepOptions
@@ -76,7 +78,7 @@ def session_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class SessionArguments:
-    """The values of session_options."""
+    """The values of session_options, and of sampler_option where a command has it."""
 
     out: Path | None
     pool: Literal["ray", "local"] | None
@@ -84,6 +86,7 @@ class SessionArguments:
     storage: str | None
     retry_failed: bool
     quiet: bool
+    sampler: str | None = None
 
     def options(self, prepared: Prepared) -> SweepOptions:
         """Return them with the defaults that depend on what is to be measured."""
@@ -95,8 +98,16 @@ class SessionArguments:
             max_workers=self.max_workers,
             storage=self.storage,
             retry_failed=self.retry_failed,
+            sampler=self.sampler,
         )
 
+
+sampler_option = click.option(
+    "--sampler",
+    type=click.Choice(SAMPLERS),
+    help="How the next candidate is chosen [default: the space's, guided where it names none]. The guided search "
+    "predicts what it does not measure; all others measure every candidate, in the space's order (grid) or another.",
+)
 
 same_runner_option = click.option(
     "--same-runner-baseline",

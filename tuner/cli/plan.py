@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import click
 
 from tuner.cli.options import json_option, space_options
+
+if TYPE_CHECKING:
+    from tuner.engine.plan import Plan
+    from tuner.prepare import Prepared
 
 
 @click.command(epilog="\b\nExample:\n  tuner plan /models/Qwen3-14B --draft /models/Qwen3-0.6B --space quick")
@@ -26,14 +32,11 @@ def plan(
     as_json: bool,
 ) -> None:
     """Show every engine start of a sweep of SPACE for TARGET, with its exact command line."""
-    from tuner.analysis.distribution import MAX_PROMPTS
     from tuner.engine.plan import plan as plan_of
     from tuner.prepare import SweepRequest, prepare
-    from tuner.words import ROLE_WORDS
 
     request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
     prepared = prepare(request)
-    protocol = prepared.space.protocol
     planned = plan_of(prepared.space, prepared.engine, prepared.target, workers)
     starts = [
         {"role": start.role.value, "candidate": start.candidate.label, "command": list(start.command)}
@@ -44,6 +47,7 @@ def plan(
             "target": planned.target,
             "space": planned.space,
             "engine": {"version": prepared.engine.version, "build": prepared.engine.build},
+            "sampler": prepared.space.sampler,
             "engine_starts": planned.engine_starts,
             "final_rounds": list(planned.final_rounds) if planned.final_rounds else None,
             "env": dict(planned.env),
@@ -53,27 +57,44 @@ def plan(
         }
         click.echo(json.dumps(document, ensure_ascii=False))
         return
-    click.echo(f"{planned.target}, space {planned.space}, vLLM {prepared.engine.version} ({prepared.engine.build})")
-    click.echo(f"{planned.engine_starts} engine starts on {workers} worker(s); at each:")
+    for line in _lines(prepared, planned, workers):
+        click.echo(line)
+
+
+def _lines(prepared: Prepared, planned: Plan, workers: int) -> Iterator[str]:
+    """Yield the plan for people."""
+    from tuner.analysis.distribution import MAX_PROMPTS
+    from tuner.space.search_space import GUIDED
+    from tuner.words import ROLE_WORDS
+
+    protocol, guided = prepared.space.protocol, prepared.space.sampler == GUIDED
+    yield f"{planned.target}, space {planned.space}, vLLM {prepared.engine.version} ({prepared.engine.build})"
+    most = "at most " if guided else ""
+    yield f"{most}{planned.engine_starts} engine starts on {workers} worker(s); at each:"
     for point in planned.load_points:
-        click.echo(f"  {point.label}, {_between(protocol.repeats, protocol.max_repeats)} repeats")
+        yield f"  {point.label}, {_between(protocol.repeats, protocol.max_repeats)} repeats"
     if samples := protocol.distribution_samples:
-        click.echo(f"  {samples} short answers to each of up to {MAX_PROMPTS} prompts at each temperature above 0")
+        yield f"  {samples} short answers to each of up to {MAX_PROMPTS} prompts at each temperature above 0"
     if planned.final_rounds:
-        click.echo(
+        yield (
             f"then {_between(*planned.final_rounds)} rounds of fresh lives: the winner, its closest rival and their "
             f"baselines, 2 or more engine starts each"
         )
     for name, lengths in prepared.lengths.items():
-        click.echo(f"eval set {name}: {lengths.prompts} prompts of {lengths.shortest}-{lengths.longest} {lengths.unit}")
+        yield f"eval set {name}: {lengths.prompts} prompts of {lengths.shortest}-{lengths.longest} {lengths.unit}"
     for name, value in planned.env.items():
-        click.echo(f"environment: {name}={value}")
+        yield f"environment: {name}={value}"
+    if guided:
+        yield (
+            "The guided search starts the baseline, of each draft the largest K, and then what it cannot predict well "
+            "enough: usually fewer than all of these, in an order of its own."
+        )
     for start in planned.starts:
-        click.echo(f"\n{start.candidate.label} ({ROLE_WORDS[start.role]})\n  {shlex.join(start.command)}")
+        yield f"\n{start.candidate.label} ({ROLE_WORDS[start.role]})\n  {shlex.join(start.command)}"
     for candidate, reason in planned.unavailable:
-        click.echo(f"\nnot tried: {candidate.label}: {reason}")
+        yield f"\nnot tried: {candidate.label}: {reason}"
     if planned.limited:
-        click.echo("\nThe limits of the space end the sweep before all of these have run.")
+        yield "\nThe limits of the space end the sweep before all of these have run."
 
 
 def _between(least: int, most: int) -> str:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tuner.cli.options import SessionArguments, json_option, same_runner_option, session_options, space_options
+from tuner.cli.options import (
+    SessionArguments,
+    json_option,
+    same_runner_option,
+    sampler_option,
+    session_options,
+    space_options,
+)
 from tuner.cli.signals import ending_cleanly
 from tuner.cli.views import open_view
 
@@ -30,6 +37,7 @@ Examples:
 @space_options
 @same_runner_option
 @click.option("--drafts-alone", is_flag=True, help="Serve each draft model alone too, to time draft and target apart.")
+@sampler_option
 @session_options
 @json_option
 def sweep(
@@ -45,7 +53,7 @@ def sweep(
     as_json: bool,
     **session: Any,
 ) -> None:
-    """Measure every candidate of SPACE for TARGET and write best_config.yaml.
+    """Find the best candidate of SPACE for TARGET and write best_config.yaml.
 
     TARGET is a model directory or a hub id. An interrupted sweep goes on when it is called again with the same --out.
     """
@@ -66,6 +74,8 @@ def sweep(
     )
     result = swept(request, SessionArguments(**session))
     click.echo(closing_table(result.report), err=as_json)
+    for line in result.left:
+        click.echo(line, err=as_json)
     if as_json:
         click.echo(json.dumps(summary(result)))
 

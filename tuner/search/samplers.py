@@ -53,6 +53,10 @@ class Search:
 
         return MappedSampler(_inner(self.sampler), candidates, parameters)
 
+    def predicted(self, candidates: Sequence[Candidate], tried: Sequence[Tried]) -> dict[str, float]:
+        """Return the speedup over no speculation that is predicted of what was not measured, by candidate key."""
+        return {}
+
     def expected(self, candidates: Sequence[Candidate]) -> int:
         """Return how many candidates will be measured in all, a guess where that depends on what is found.
 

@@ -1,0 +1,71 @@
+"""What a sweep did not measure, and why: for the end of a sweep, in words. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+
+from tuner.records import Candidate, Outcome, Tried
+from tuner.search.feasible import ruled_out
+from tuner.words import distinguishing
+
+
+def left_words(
+    candidates: Sequence[Candidate], tried: Sequence[Tried], predicted: Mapping[str, float], ended_by: str
+) -> tuple[str, ...]:
+    """Return a line for each draft, set of engine arguments and reason: "good: K = 5-7 not measured: ...".
+
+    predicted: speedup over no speculation of candidates that were not measured, by key; those without are not
+    predicted.  ended_by: what ended a search that had further questions, "" where it had none.
+    """
+    known = {one.candidate.key for one in tried}
+    arguments = distinguishing(candidates)
+    lines = []
+    for name, group in _by_curve([c for c in candidates if c.k and c.key not in known], arguments).items():
+        reasons = [(_reason(candidate, tried, predicted, ended_by), candidate) for candidate in group]
+        for reason in dict.fromkeys(reason for reason, _ in reasons):
+            of_reason = [candidate for other, candidate in reasons if other == reason]
+            lines.append(
+                f"{name}: K = {k_words(c.k for c in of_reason)} not measured: {_words(reason, of_reason, predicted)}"
+            )
+    return tuple(lines)
+
+
+def k_words(ks: Iterable[int]) -> str:
+    """Return "1-3, 5": K ascending, three or more in a row as a range."""
+    runs = []
+    for _, pairs in groupby(enumerate(sorted(ks)), lambda pair: pair[1] - pair[0]):
+        run = [k for _, k in pairs]
+        runs += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else [str(k) for k in run]
+    return ", ".join(runs)
+
+
+_PREDICTED = "predicted"
+
+
+def _reason(candidate: Candidate, tried: Sequence[Tried], predicted: Mapping[str, float], ended_by: str) -> str:
+    """Return why a candidate was not measured; _PREDICTED where it is that it was predicted not to win."""
+    outcomes = {one.candidate.key: one.outcome for one in tried}
+    if outcomes.get(candidate.baseline.key) in (Outcome.FAILED, Outcome.MEMORY):
+        return "the engine failed without speculation already"
+    failed = ruled_out(candidate, [one.candidate for one in tried if one.outcome is Outcome.MEMORY])
+    if failed is not None:
+        return f"K = {failed.k} ran out of memory"
+    if ended_by:
+        return f"left open, {ended_by}"
+    return _PREDICTED if candidate.key in predicted else "no gain was expected of an engine start"
+
+
+def _words(reason: str, candidates: Sequence[Candidate], predicted: Mapping[str, float]) -> str:
+    if reason != _PREDICTED:
+        return reason
+    most = max(predicted[candidate.key] for candidate in candidates)
+    return f"predicted {most:.2f}x" + (" or less" if len(candidates) > 1 else "")
+
+
+def _by_curve(candidates: Sequence[Candidate], arguments: Sequence[str]) -> dict[str, list[Candidate]]:
+    found: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        given = ", ".join(f"{name} {candidate.engine_args.get(name, 'default')}" for name in arguments)
+        found.setdefault(f"{candidate.draft_name} ({given})" if given else candidate.draft_name, []).append(candidate)
+    return found
