@@ -160,6 +160,15 @@ def test_an_inflection_that_is_open_or_not_reached_has_no_mark(make_trial: Make)
     assert points(figure.axes[0], "v") == []
 
 
+def test_the_open_range_ends_on_the_line_where_its_k_was_not_measured(make_trial: Make) -> None:
+    """K = 1 and 5 of 1-5 were measured, at 1.5 and 1.1: the inflection is anywhere from 1 to 4, on the line at 1.2."""
+    trials = [make_trial(), make_trial(1, k=1, tpot=0.02 / 1.5), make_trial(2, k=5, tpot=0.02 / 1.1)]
+    figure = plot_speedup(curves_of(findings(trials, (C1,), ks={"good": range(1, 6)})), subtitle=SUBTITLE)
+    assert "inflection open: 1-4" in texts(figure)
+    (band,) = [data(line) for line in figure.axes[0].lines if line.get_linewidth() == 13]
+    assert band == [(1.0, pytest.approx(1.5)), (4.0, pytest.approx(1.2))]
+
+
 def test_a_draft_that_failed_everywhere_says_so(make_trial: Make) -> None:
     trials = [make_trial(), make_trial(1, k=2), make_trial(2, k=2, draft="broken", failure="no such file")]
     figure = plot_speedup(curves_of(findings(trials, (C1,))), subtitle=SUBTITLE)
@@ -226,7 +235,7 @@ def test_acceptance_draws_the_largest_k(result: Findings) -> None:
 def test_save_writes_png_and_svg_and_the_same_bytes_again(result: Findings, tmp_path: Path) -> None:
     first = save_plots(result, tmp_path / "a" / "plots", subtitle=SUBTITLE)
     second = save_plots(result, tmp_path / "b", subtitle=SUBTITLE)
-    names = ["speedup-t0.png", "speedup-t0.svg", "acceptance-t0.png", "acceptance-t0.svg"]
+    names = [f"{what}-t0.{ending}" for what in ("speedup", "acceptance", "surface") for ending in ("png", "svg")]
     assert [path.name for path in first] == names
     assert [path.read_bytes() for path in first] == [path.read_bytes() for path in second]
 
@@ -246,8 +255,10 @@ def test_save_separates_temperatures_pages_and_arguments(make_trial: Make, tmp_p
     assert names == [
         f"speedup-t0-{plain}.png",
         f"speedup-t0-{plain}-2.png",
+        f"surface-t0-{plain}.png",
         f"speedup-t0-{other}.png",
         f"speedup-t0-{other}-2.png",
+        f"surface-t0-{other}.png",
         f"speedup-t0.7-{plain}.png",
         f"speedup-t0.7-{other}.png",
     ]

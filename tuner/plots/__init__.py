@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,13 @@ from tuner.analysis.breakeven import Breakeven
 from tuner.plots.acceptance import longest, plot_acceptance
 from tuner.plots.breakeven import plot_breakeven
 from tuner.plots.speedup import plot_speedup
-from tuner.records import Findings, KCurve
+from tuner.plots.surface import plot_surface
+from tuner.records import Answer, Findings, KCurve
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["plot_acceptance", "plot_breakeven", "plot_speedup", "save_breakeven", "save_plots"]
+__all__ = ["plot_acceptance", "plot_breakeven", "plot_speedup", "plot_surface", "save_breakeven", "save_plots"]
 
 PANELS_PER_FIGURE = 6
 
@@ -23,8 +24,9 @@ PANELS_PER_FIGURE = 6
 def save_plots(findings: Findings, out_dir: Path, *, subtitle: str = "") -> tuple[Path, ...]:
     """Write every picture of a run as PNG and SVG into `out_dir` (created if missing) and return the paths.
 
-    Names are speedup-t0.png, acceptance-t0.7.svg and so on: one set for each temperature, numbered from 2 where a run
-    has more load points than one picture holds, with the arguments' key where it has several sets of engine arguments.
+    Names are speedup-t0.png, acceptance-t0.7.svg, surface-t0.png (from two concurrencies on) and so on: one set for
+    each temperature, numbered from 2 where a run has more load points or drafts than one picture holds, with the
+    arguments' key where it has several sets of engine arguments.
     """
     out_dir.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
@@ -40,6 +42,8 @@ def save_plots(findings: Findings, out_dir: Path, *, subtitle: str = "") -> tupl
                 paths += _save(plot_speedup(page, subtitle=words, finals=findings.finals), out_dir / f"speedup-{name}")
                 if any(longest(curve) for curve in page):
                     paths += _save(plot_acceptance(page, subtitle=words), out_dir / f"acceptance-{name}")
+            for number, figure in enumerate(_surfaces(findings, answer, key, words), 1):
+                paths += _save(figure, out_dir / f"surface-{stem}{f'-{number}' if number > 1 else ''}")
     return tuple(paths)
 
 
@@ -64,6 +68,17 @@ def _write(figure: Figure, path: Path) -> None:
             figure.savefig(path, dpi=150)
         else:
             figure.savefig(path, metadata={"Date": None})
+
+
+def _surfaces(findings: Findings, answer: Answer, args_key: str, words: str) -> Iterator[Figure]:
+    """Yield maps of K x concurrency, where there is more than one concurrency."""
+    surface, covered = answer.surface, findings.traffic.get(answer.temperature)
+    if surface is None or len(surface.concurrencies) < 2:
+        return
+    drafts = [draft for draft in surface.drafts if draft.args_key == args_key and draft.cells]
+    for i in range(0, len(drafts), PANELS_PER_FIGURE):
+        page = drafts[i : i + PANELS_PER_FIGURE]
+        yield plot_surface(surface, page, subtitle=words, shares=covered.shares if covered else None)
 
 
 def _pages(curves: Sequence[KCurve]) -> list[list[KCurve]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tuner.plots.layout import GREY, LINE, TEXT, Head, Style, footer_columns, footer_legend, panels, styles_of
@@ -91,7 +91,7 @@ def _draw_speedup(axes: Axes, curve: KCurve, style: Style) -> None:
     xs = [point.k + style.shift if point.k else 0.0 for point, _ in points]
     ys = [value for _, value in points]
     place = {point.k: (x, y) for (point, _), x, y in zip(points, xs, ys, strict=True)}
-    open_range = [place[k] for k in sorted(place) if _within(k, curve.inflection.candidates)]
+    open_range = _open_range(curve.inflection.candidates, place)
     if len(open_range) > 1:
         axes.plot(
             *zip(*open_range, strict=True), color=style.colour, lw=13, alpha=0.2, solid_capstyle="round", zorder=2
@@ -135,8 +135,21 @@ def _draw_inflection(axes: Axes, curve: KCurve, x: float, style: Style) -> None:
     axes.plot(x, end, color=style.colour, transform=above, clip_on=False, **_BEND)
 
 
-def _within(k: int, candidates: Sequence[int]) -> bool:
-    return bool(candidates) and min(candidates) <= k <= max(candidates)
+def _open_range(candidates: Sequence[int], place: Mapping[int, tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return the part of the line that holds the candidates; one that was not measured lies between its neighbours."""
+    if not candidates or not place:
+        return []
+    ends = {min(max(k, min(place)), max(place)) for k in (min(candidates), max(candidates))}
+    inside = {k for k in place if min(candidates) <= k <= max(candidates)}
+    return [_between(k, place) for k in sorted(ends | inside)]
+
+
+def _between(k: int, place: Mapping[int, tuple[float, float]]) -> tuple[float, float]:
+    """Return the point of the line at K."""
+    before, after = max(m for m in place if m <= k), min(m for m in place if m >= k)
+    share = (k - before) / (after - before) if after > before else 0.0
+    (x0, y0), (x1, y1) = place[before], place[after]
+    return x0 + share * (x1 - x0), y0 + share * (y1 - y0)
 
 
 def _speedup_words(curve: KCurve) -> str:
@@ -166,7 +179,7 @@ def _speedup_symbols(curves: Sequence[KCurve], lives: Sequence[int]) -> list[tup
         ({"ls": (0, (6, 3)), "linewidth": 1.6}, "no speculation (1.0)"),
         ({**_BEST, "ls": "none"}, "best K: fastest, or the smallest that noise cannot tell from it"),
         ({**_BEND, "ls": "none"}, f"inflection: the next token gains less than {threshold * 100:g} %"),
-        ({"lw": 11, "alpha": 0.3}, "inflection may lie anywhere here (noise)"),
+        ({"lw": 11, "alpha": 0.3}, "inflection may lie anywhere here"),
     ]
     if lives:
         count = f"{min(lives)}" if min(lives) == max(lives) else f"{min(lives)}-{max(lives)}"
