@@ -153,7 +153,7 @@ def _unless_others_pay(choice: Choice, screened: Screened) -> Choice:
     level = per_sweep_confidence(len(able))
     for other in able:
         estimate = speedup_estimate(other.figures, screened.loads)
-        if estimate is not None and estimate.above(0.0, level) and not other.over(screened.loads):
+        if estimate is not None and estimate.above(0.0, level):
             measured = in_short(other.figures, screened.loads)
             why = (
                 f"{choice.why} But {other.name} was faster in its single life ({measured}) and was not measured again: "

@@ -22,6 +22,7 @@ from tuner.analysis.comparison import (
 from tuner.analysis.eligibility import Contender, fitting_memory
 from tuner.analysis.levels import Levels, Loads, per_sweep_confidence, screening_levels
 from tuner.analysis.limit_words import limit_words
+from tuner.analysis.limits import over_limit
 from tuner.analysis.outputs import farthest
 from tuner.analysis.paired import lives_note
 from tuner.analysis.resolution import RESOLVE, resolution
@@ -56,8 +57,9 @@ class Screened:
 
     @property
     def barred(self) -> tuple[Contender, ...]:
-        """Candidates that may not win."""
-        return tuple(c for c in self.contenders if c.k and c.reasons)
+        """Candidates that may not win, at some of the load points at least."""
+        found = ((c, over_limit(c.over(self.loads))) for c in self.contenders if c.k)
+        return tuple(replace(c, bars=(*c.bars, *over)) if over else c for c, over in found if over or c.reasons)
 
 
 def screen(
