@@ -74,25 +74,33 @@ class Posterior:
 
 
 def predict(
-    measured: Mapping[int, Observed], baseline: Observed | None, ks: Sequence[int], model: ModelError
+    measured: Mapping[int, Observed],
+    baseline: Observed | None,
+    ks: Sequence[int],
+    model: ModelError,
+    concurrency: int = 1,
 ) -> dict[int, Prediction]:
     """Return the log TPOT of one (draft, engine arguments, load point) at each of `ks`.
 
     measured: by K, at least one.  baseline: of the same engine arguments and load point.
     """
-    found = posterior(measured, baseline, ks, model)
+    found = posterior(measured, baseline, ks, model, concurrency)
     sds = np.sqrt(np.maximum(0.0, np.diag(found.cov)))
     return {k: Prediction(float(found.mean[i]), float(sds[i]), k in measured) for i, k in enumerate(found.ks)}
 
 
 def posterior(
-    measured: Mapping[int, Observed], baseline: Observed | None, ks: Sequence[int], model: ModelError
+    measured: Mapping[int, Observed],
+    baseline: Observed | None,
+    ks: Sequence[int],
+    model: ModelError,
+    concurrency: int = 1,
 ) -> Posterior:
     """Return the joint distribution of log TPOT at `ks` (sorted; those measured included); arguments as `predict`."""
     every = tuple(sorted({*ks, *measured}))
     growth, reference = _growth(measured)
     logs, cov = growth_curve(growth, reference, every)
-    hypotheses = _hypotheses(every, growth.source is GrowthSource.NONE)
+    hypotheses = _hypotheses(every, concurrency, growth.source is GrowthSource.NONE)
     known = sorted(measured)
     at = np.asarray([every.index(k) for k in known])
     times = np.asarray([measured[k].log_tpot for k in known]) + logs[at]
@@ -144,9 +152,9 @@ def _extended(logs: Sequence[float], up_to: int) -> list[float]:
 
 
 @lru_cache(maxsize=64)
-def _hypotheses(ks: tuple[int, ...], acceptance_unknown: bool) -> steptime.Shapes:
+def _hypotheses(ks: tuple[int, ...], concurrency: int, acceptance_unknown: bool) -> steptime.Shapes:
     """Return the curves of step time, or of TPOT over its level where tokens per step do not follow from a run."""
-    times = steptime.shapes(ks)
+    times = steptime.shapes(ks, concurrency)
     if not acceptance_unknown:
         return times
     k = np.asarray(ks, dtype=float)

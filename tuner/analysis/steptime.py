@@ -8,6 +8,7 @@ falls; what no such curve explains is a random deviation. K = 0 may run on anoth
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,11 +20,15 @@ Floats = NDArray[np.float64]
 
 LEVEL, LEVEL_SD = 0.05, 0.15
 """Log time of a step extrapolated to K = 0 over the baseline's: what speculation costs before any draft."""
-_SLOPES = np.geomspace(0.003, 1.0, 25)
-_SLOPE_CENTRE, _SLOPE_SPREAD = np.log(0.06), 1.3
-_BENDS = (0.25, 0.5, 1.0)
+_SLOPES = np.geomspace(0.003, 1.4, 26)
+_FEW_SLOPES = np.geomspace(0.004, 1.2, 9)
+_SLOPE_CENTRE, _SLOPE_SPREAD = np.log(0.06), 1.4
+_BENDS = (0.3, 0.6, 0.9, 1.2)
 _JUMPS = (0.08, 0.18, 0.35)
-_PLAIN, _BENT, _JUMPED = 0.5, 0.38, 0.12
+_PLAIN, _BENT, _JUMPED = 0.52, 0.4, 0.08
+GRAPHS = (1, 2, 4, *range(8, 513, 8))
+"""Batch sizes with a captured graph by default, as far as they are dense; passes are padded to the next one."""
+_UNPADDED, _PADDED = 0.6, 0.2
 SMOOTH_SD, SMOOTH_LENGTH, ROUGH_SD = 0.015, 3.0, 0.004
 """Log SD of the deviation that neighbouring K share, over how many K, and of what each K has for itself."""
 SCALES = (0.5, 1.0, 2.0, 4.0, 10.0)
@@ -41,28 +46,69 @@ class Shapes:
     log_prior: Floats
 
 
-@lru_cache(maxsize=64)
-def shapes(ks: tuple[int, ...]) -> Shapes:
+@lru_cache(maxsize=256)
+def shapes(ks: tuple[int, ...], concurrency: int) -> Shapes:
     """Return the possible curves at these K, with prior weights that add up to 1.
 
-    Slopes are log-spaced. A bend at K = b adds g (K - b) beyond it, with g up to 1 / (b + 1): the slope of a pass that
-    is all computing. A step multiplies the time from some K on.
+    Slopes are log-spaced. A bend where the pass has b times the tokens of a plain step adds g / b for each further
+    one, g about 1 where a pass beyond it is all computing. A step multiplies the time from some K on. Passes are padded
+    not at all, to the graph sizes, or to powers of two: then draft and verification have slopes of their own.
     """
     k = np.asarray(ks, dtype=float)
-    slope_log = np.exp(-0.5 * ((np.log(_SLOPES) - _SLOPE_CENTRE) / _SLOPE_SPREAD) ** 2)
-    slope_prior = np.log(slope_log / slope_log.sum())
+    tokens = [concurrency * (each + 1) for each in (0, *ks)]
+    families = [_unpadded(k)]
+    shares = [_UNPADDED]
+    for pad in (_to_graph, _to_power):
+        sizes = np.asarray([pad(n) for n in tokens]) / concurrency
+        if np.ptp(sizes[1:] - k) > 1e-9:
+            families.append(_padded(k, sizes[1:], sizes[0]))
+            shares.append(_PADDED)
+    logs = np.concatenate([np.log(curves) for curves, _ in families])
+    prior = np.concatenate([np.log(share) + prior for share, (_, prior) in zip(shares, families, strict=True)])
+    return Shapes(logs, prior - np.log(np.exp(prior).sum()))
+
+
+def _to_graph(tokens: int) -> int:
+    slot = bisect.bisect_left(GRAPHS, tokens)
+    return GRAPHS[slot] if slot < len(GRAPHS) else tokens
+
+
+def _to_power(tokens: int) -> int:
+    return 1 << (tokens - 1).bit_length()
+
+
+def _slope_prior(slopes: Floats) -> Floats:
+    weight = np.exp(-0.5 * ((np.log(slopes) - _SLOPE_CENTRE) / _SLOPE_SPREAD) ** 2)
+    return np.asarray(np.log(weight / weight.sum()))
+
+
+def _unpadded(k: Floats) -> tuple[Floats, Floats]:
+    prior = _slope_prior(_SLOPES)
     straight = 1.0 + _SLOPES[:, None] * k[None, :]
-    curves, priors = [np.log(straight)], [slope_prior + np.log(_PLAIN)]
-    inner = sorted(set(range(1, int(k.max()))))
+    curves, priors = [straight], [prior + np.log(_PLAIN)]
+    inner = range(1, int(k.max()))
     for at in inner:
         for part in _BENDS:
-            curves.append(np.log(straight + part / (at + 1.0) * np.maximum(0.0, k - at)[None, :]))
-            priors.append(slope_prior + np.log(_BENT / len(inner) / len(_BENDS)))
+            curves.append(straight + part / (at + 1.0) * np.maximum(0.0, k - at)[None, :])
+            priors.append(prior + np.log(_BENT / len(inner) / len(_BENDS)))
         for jump in _JUMPS:
-            curves.append(np.log(straight) + np.where(k > at, np.log1p(jump), 0.0)[None, :])
-            priors.append(slope_prior + np.log(_JUMPED / len(inner) / len(_JUMPS)))
-    logs, prior = np.concatenate(curves), np.concatenate(priors)
-    return Shapes(logs, prior - np.log(np.exp(prior).sum()))
+            curves.append(straight * np.where(k > at, 1.0 + jump, 1.0)[None, :])
+            priors.append(prior + np.log(_JUMPED / len(inner) / len(_JUMPS)))
+    return np.concatenate(curves), np.concatenate(priors)
+
+
+def _padded(k: Floats, sizes: Floats, plain: float) -> tuple[Floats, Floats]:
+    """sizes: padded tokens of a pass over the concurrency; plain: of one without speculation."""
+    draft, token = np.meshgrid(_FEW_SLOPES, _FEW_SLOPES)
+    prior = (_slope_prior(_FEW_SLOPES)[None, :] + _slope_prior(_FEW_SLOPES)[:, None]).ravel()
+    straight = 1.0 + draft.ravel()[:, None] * k[None, :] + token.ravel()[:, None] * (sizes - plain)[None, :]
+    curves, priors = [straight], [prior + np.log(_PLAIN)]
+    bends = [b for b in (1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0) if b < sizes.max()]
+    for at in bends:
+        for part in _BENDS[1::2]:
+            curves.append(straight + part / at * np.maximum(0.0, sizes - at)[None, :])
+            priors.append(prior + np.log((1 - _PLAIN) / len(bends) / 2))
+    return np.concatenate(curves), np.concatenate(priors)
 
 
 def deviation(ks: Sequence[int], scale: float = 1.0) -> Floats:

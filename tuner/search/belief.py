@@ -46,11 +46,11 @@ def believe(curve: Curve, history: History, loads: Sequence[LoadPoint], model: M
         if not found:
             return None
         baseline = history.observed(curve.candidates[0].baseline, load.key)
-        here = posterior(found, baseline, curve.ks, model)
+        here = posterior(found, baseline, curve.ks, model, load.concurrency)
         if running:
             told = {k: float(m) for k, m in zip(here.ks, here.mean, strict=True)}
             assumed = {c.k: Observed(told[c.k]) for c in running}
-            here = posterior({**assumed, **found}, baseline, curve.ks, model)
+            here = posterior({**assumed, **found}, baseline, curve.ks, model, load.concurrency)
         share = load.weight / total
         mean = mean + share * here.mean
         shared = shared + share * here.cov
@@ -63,6 +63,21 @@ def believe(curve: Curve, history: History, loads: Sequence[LoadPoint], model: M
         tuple(at[c.key] for c in measured),
         tuple(at[c.key] for c in running),
     )
+
+
+def objective(
+    candidate: Candidate, history: History, loads: Sequence[LoadPoint], model: ModelError
+) -> tuple[float, float] | None:
+    """Return what was measured of a candidate: weighted mean of log TPOT over the load points, and its variance.
+
+    None where one of the load points is missing.
+    """
+    seen = [(load.weight, o) for load in loads if (o := history.observed(candidate, load.key)) is not None]
+    if len(seen) < len(loads):
+        return None
+    total = math.fsum(weight for weight, _ in seen)
+    mean = math.fsum(weight * o.log_tpot for weight, o in seen) / total
+    return mean, math.fsum(weight * model.variance(o) for weight, o in seen) / total
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -56,11 +56,12 @@ class History:
 
     @cached_property
     def outcomes(self) -> dict[str, Outcome]:
-        """Outcome by candidate key; MEASURED wins over others."""
+        """Outcome by candidate key; MEASURED wins over others, and is FAILED where no load point was measured."""
         found: dict[str, Outcome] = {}
         for one in self.tried:
             if found.get(one.candidate.key) is not Outcome.MEASURED:
-                found[one.candidate.key] = one.outcome
+                empty = one.outcome is Outcome.MEASURED and not one.loads
+                found[one.candidate.key] = Outcome.FAILED if empty else one.outcome
         return found
 
     @cached_property
@@ -114,11 +115,14 @@ class History:
         untried = (c for c in curve.candidates if c.key not in self.outcomes)
         return tuple(c for c in untried if ruled_out(c, self._without_memory) is None)
 
+    def chance(self, curve: Curve, candidate: Candidate) -> float:
+        """Return how likely a candidate has memory enough: between a K that had and one that had not, evenly spread."""
+        without = min((c.k for c in self.of(curve, Outcome.MEMORY)), default=None)
+        if without is None:
+            return 1.0
+        enough = max((c.k for c in self.of(curve, Outcome.MEASURED)), default=0)
+        return 1.0 if candidate.k <= enough else (without - candidate.k) / (without - enough)
+
     def of(self, curve: Curve, *outcomes: Outcome) -> tuple[Candidate, ...]:
         """Return the curve's candidates with one of these outcomes, K ascending."""
         return tuple(c for c in curve.candidates if self.outcomes.get(c.key) in outcomes)
-
-
-def settled(tried: Sequence[Tried]) -> History:
-    """Return the history of these trials."""
-    return History(tuple(tried))
