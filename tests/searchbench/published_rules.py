@@ -52,7 +52,7 @@ class Goodput:
             runs = sorted((one for one in tried if one.candidate.draft_name == draft and one.loads), key=_k)
             if len(runs) < 2:
                 continue
-            by_load = {load.key: _predicted(runs, load.key) for load in self._surface.loads}
+            by_load = {load.key: predicted(runs, load.key) for load in self._surface.loads}
             for one in _curve(self._surface, draft):
                 if all(one.k in at for at in by_load.values()):
                     gain = {key: base.loads[key].log_tpot - at[one.k] for key, at in by_load.items()}
@@ -96,7 +96,7 @@ def _curve(surface: Surface, draft: str) -> list[Candidate]:
     return sorted((c for c in surface.candidates if c.draft_name == draft), key=lambda c: c.k)
 
 
-def _predicted(runs: Sequence[Tried], load: str) -> Mapping[int, float]:
+def predicted(runs: Sequence[Tried], load: str) -> Mapping[int, float]:
     """Return log TPOT by K up to the largest that ran, at one load point; runs by ascending K."""
     growth = runs[-1].loads[load].growth.logs
     if not all(one.loads[load].growth.logs for one in runs):
