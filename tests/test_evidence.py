@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from tuner.analysis.finals import Judgement
 from tuner.analysis.findings import latest_attempts
-from tuner.evidence import evidence, judgement
+from tuner.evidence import evidence, judgement, schedule_judgement
 from tuner.records import Candidate, Protocol, Role, RunManifest, Speculation, Trial
 
 Make = Callable[..., Trial]
@@ -59,3 +59,26 @@ def test_a_judgement_is_of_the_protocol_and_the_space_of_the_run(make_manifest: 
     assert judgement(trials, make_manifest(protocol=Protocol())).arms == ()
     without = make_manifest([trials[0].record.candidate])
     assert judgement(trials, without).arms == ()
+
+
+def test_lives_of_a_k_schedule_stay_though_it_is_in_no_space(
+    make_manifest: Manifest, make_trial: Make, make_candidate: Callable[..., Candidate]
+) -> None:
+    trials = [
+        make_trial(0),
+        make_trial(1, k=4),
+        make_trial(2, k=4, role=Role.SCHEDULE, final_round=0, failure="died"),
+        make_trial(3, k=4, role=Role.SCHEDULE, final_round=1),
+    ]
+    kept = evidence(trials, make_manifest([make_candidate(0)])).trials
+    assert [trial.record.number for trial in kept] == [0, 2, 3]
+
+
+def test_a_schedule_is_judged_only_where_the_protocol_asks_for_one(make_manifest: Manifest, make_trial: Make) -> None:
+    trials = [make_trial(0), make_trial(1, k=4, tpot=0.01), make_trial(2, role=Role.BASELINE_AGAIN)]
+    assert schedule_judgement(trials, make_manifest(protocol=Protocol())).answers == ()
+    (answer,) = schedule_judgement(trials, make_manifest(protocol=Protocol(schedule=True))).answers
+    assert "One concurrency was measured" in answer.why
+    assert schedule_judgement([make_trial(0, failure="died")], make_manifest()).settled
+    (waiting,) = schedule_judgement(trials, make_manifest(protocol=Protocol(lives=3, schedule=True))).answers
+    assert "is not settled yet" in waiting.why

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.errors import EngineNotFound
-from tuner.records import Candidate, LoadPoint, Speculation
-from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
+from tuner.records import SCHEDULE, Candidate, Json, LoadPoint, Speculation
+from tuner.space.candidates import candidates, devices_per_engine, schedule_unavailable, unavailable_reason
 from tuner.space.schema import DraftSpec, SearchSpace
 
 LOADS = (LoadPoint("chat"),)
@@ -76,3 +76,24 @@ def test_what_an_engine_cannot_run_has_a_reason() -> None:
     assert "--swap-space" in (unavailable_reason(Candidate({"swap_space": 4}), "0.32.0", "cuda") or "")
     with pytest.raises(EngineNotFound):
         unavailable_reason(Candidate(), "0.7.0", "cuda")
+
+
+# --- K schedules ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "args", "version", "reason"),
+    [
+        ("draft_model", {}, "0.24.0", None),
+        ("draft_model", {}, "0.23.0", "it came with 0.24.0"),
+        ("ngram", {"data_parallel_size": 1}, "0.32.0", None),
+        ("draft_model", {"data_parallel_size": 2}, "0.32.0", "data parallelism"),
+        ("custom_class", {}, "0.32.0", "proposes as many tokens in every step"),
+    ],
+)
+def test_what_cannot_run_a_k_schedule_says_why(
+    method: str, args: dict[str, Json], version: str, reason: str | None
+) -> None:
+    spec = Speculation(method, 3, "d", None if method == "ngram" else "m", {SCHEDULE: [[1, 4, 3], [5, 8, 0]]})
+    found = schedule_unavailable(Candidate(args, spec), version, "cuda")
+    assert found is None if reason is None else reason in (found or "")

@@ -26,7 +26,7 @@ from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import Loads
 from tuner.analysis.rules import Choice
 from tuner.analysis.selection import Screened
-from tuner.records import SCHEDULE, Candidate, Speculation, TrialFigures, Verdict
+from tuner.records import SCHEDULE, Candidate, Json, Speculation, TrialFigures, Verdict
 
 Range = tuple[int, int, int]
 """First and last batch size, both included, and the K between them."""
@@ -90,9 +90,9 @@ def by_concurrency(loads: Loads) -> dict[int, Loads]:
 
 def with_schedule(static: Candidate, spec: Speculation, schedule: Sequence[Range]) -> Candidate:
     """Return the candidate with a schedule; its own K is the largest one, to which the engine limits all of them."""
-    option = [list(one) for one in schedule]
+    option: list[Json] = [list(one) for one in schedule]
     most = max(k for _, _, k in schedule)
-    options = {**spec.options, SCHEDULE: option}
+    options: dict[str, Json] = {**spec.options, SCHEDULE: option}
     return replace(static, speculation=replace(spec, num_speculative_tokens=most, options=options))
 
 

@@ -238,10 +238,8 @@ class _Test:
             return f"that it is faster where its K is another one is not proven ({_short(gain)}); {self._more()}"
         for load, ratio, than in ratios:
             if ratio is None or self._lower(ratio) < -resolve:
-                slower = f"that it is not slower than {than} at {load.label}"
-                return (
-                    f"{slower} by {self.protocol.resolve:.0%} or more is not proven ({_short(ratio)}); {self._more()}"
-                )
+                what = f"that it is not {self.protocol.resolve:.0%} or more slower than {than} at {load.label}"
+                return f"{what} is not proven ({_short(ratio)}); {self._more()}"
         return ""
 
     def _praise(self, own: TrialFigures, gain: Estimate | None) -> str:
