@@ -21,6 +21,7 @@ from tuner.report_page import report_markdown
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
 from tuner.report_sections.noise import noise_section
+from tuner.space.traffic import by_temperature
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
 
@@ -83,13 +84,16 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         threshold=manifest.inflection_threshold,
         undeployable=known.undeployable,
         protocol=manifest.protocol,
+        goal=manifest.goal,
         unsupported=unsupported(manifest),
+        ks=manifest.draft_ks,
     )
     complete = stored.summary is not None if finished is None else finished
     findings = replace(
         findings,
         warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings),
         floor=_floor(findings, manifest, trials),
+        traffic=by_temperature(manifest.traffic, manifest.load_points),
         finished=complete,
     )
     explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)

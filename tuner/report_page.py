@@ -21,9 +21,11 @@ from tuner.records import (
     Verdict,
 )
 from tuner.report_sections.device import device_section
+from tuner.report_sections.goal import goal_section
 from tuner.report_sections.lives import lives_section, rests_on_fresh_lives
 from tuner.report_sections.sameness import sameness_section
 from tuner.report_sections.schedule import schedule_headline, schedule_section
+from tuner.report_sections.surface import surface_section
 from tuner.words import (
     distinguishing,
     duration,
@@ -81,7 +83,9 @@ def report_markdown(
     if rests_on_fresh_lives(findings):
         lines += [_ONE_LIFE, ""]
     lines += [
+        *goal_section(findings, manifest.load_points, names),
         *lives_section(findings, names),
+        *surface_section(findings, names),
         *_curves(findings),
         *schedule_section(findings),
         *_acceptance(findings, names),
@@ -191,7 +195,7 @@ def _curves(findings: Findings) -> Iterator[str]:
     names = distinguishing(args.values())
     yield "## Best K and inflection point"
     yield ""
-    yield "| draft | load point | best K | inflection K | K that noise leaves open |"
+    yield "| draft | load point | best K | inflection K | K that are left open |"
     yield "|---|---|---:|---:|---|"
     for curve in curves:
         plain_engine = args.get(curve.args_key)  # None where not even the baseline ran with these arguments

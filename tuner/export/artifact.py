@@ -11,6 +11,7 @@ from tuner.analysis.metrics import worst_category
 from tuner.analysis.rounds import round_speedups
 from tuner.export.schedule import deployed, schedule_json, schedule_words
 from tuner.export.serve import serve_env, serve_yaml
+from tuner.export.surface import by_concurrency_json, crossover_json, traffic_json
 from tuner.export.values import figure_json, optional_figure, plain_mapping, plain_value
 from tuner.records import (
     ARTIFACT_VERSION,
@@ -111,6 +112,7 @@ def best_config_yaml(findings: Findings, context: RunContext) -> str:
         "verdict": first.verdict.value,
         "why": first.why,
         "finished": findings.finished,
+        "objective": {"metric": findings.goal.metric.value, "limits": _limits(findings)},
         "answers": [_answer(findings, answer) for answer in findings.answers],
         "warnings": list(findings.warnings),
         "failed": dict(findings.failed),
@@ -140,10 +142,18 @@ def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
         "speedup_before_selection": optional_figure(answer.screened),
         "resolution": _resolution(answer.resolution),
         "runner_up": answer.runner_up.label if answer.runner_up else None,
+        "by_concurrency": by_concurrency_json(answer),
+        "crossover": crossover_json(answer),
+        "traffic": traffic_json(findings, answer),
         "load_points": [_load(load) for load in answer.loads],
         "curves": [_curve(findings, curve) for curve in answer.curves],
         "schedule": schedule_json(findings, answer),
     }
+
+
+def _limits(findings: Findings) -> dict[str, Json]:
+    """Return the limits on latencies under their names in the space, seconds."""
+    return {name: limit for name, limit in asdict(findings.goal).items() if name != "metric" and limit is not None}
 
 
 def _resolution(resolution: Resolution | None) -> Json:

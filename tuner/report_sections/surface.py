@@ -1,0 +1,181 @@
+"""By concurrency: which K is best where, where speculation stops paying, and what one K brings over the traffic."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from tuner.records import (
+    BestK,
+    Candidate,
+    Coverage,
+    Crossover,
+    DraftSurface,
+    Effect,
+    Findings,
+    Surface,
+    Traffic,
+)
+from tuner.words import full_label, times
+
+_ABOUT = (
+    "Best: the fastest, or the smallest K of its draft that noise does not separate from it; no speculation where "
+    "nothing is clearly faster. Each interval is one of 95 % by itself: for the verdict more is asked. Where a figure "
+    "is of one engine life, it is that of the best of several, and too high on average."
+)
+
+
+def surface_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
+    """Yield the section; nothing where a single concurrency was measured.
+
+    names: arguments that tell candidates apart.
+    """
+    for answer in findings.answers:
+        surface = answer.surface
+        if surface is None or len(surface.concurrencies) < 2 or not surface.best:
+            continue
+        at = f", temperature {answer.temperature:g}" if len(findings.answers) > 1 else ""
+        yield f"## By concurrency{at}"
+        yield ""
+        yield from _table(surface, findings.traffic.get(answer.temperature), names)
+        yield ""
+        if len(surface.drafts) > 1:
+            yield from _drafts(surface, findings, names)
+            yield ""
+        yield from _sentences(surface, findings.traffic.get(answer.temperature), names)
+        yield _ABOUT
+        yield ""
+
+
+def _table(surface: Surface, covered: Coverage | None, names: Sequence[str]) -> Iterator[str]:
+    columns = ["concurrency", "best", "speedup (95 %)", "lives", "not excluded by noise"]
+    if covered:
+        columns.insert(1, "share of busy time")
+    yield f"| {' | '.join(columns)} |"
+    yield f"|{'---:|' * (len(columns) - 4)}---|---:|---:|---|"
+    for concurrency, best in surface.best.items():
+        cells = [str(concurrency), *_best_cells(best, names)]
+        if covered:
+            cells.insert(1, f"{covered.shares.get(concurrency, 0.0):.0%}")
+        yield f"| {' | '.join(cells)} |"
+    if surface.static:
+        cells = ["one K for all", *_best_cells(surface.static, names)]
+        if covered:
+            cells.insert(1, f"{sum(covered.shares.values()):.0%}")
+        yield f"| {' | '.join(cells)} |"
+
+
+def _best_cells(best: BestK, names: Sequence[str]) -> tuple[str, str, str, str]:
+    nearest = "" if best.best.k else f"nearest {full_label(best.fastest, names)}: "
+    speedup = f"{nearest}{times(best.speedup)}"
+    return full_label(best.best, names) if best.best.k else "none", speedup, str(best.lives), _open(best, names)
+
+
+def _open(best: BestK, names: Sequence[str]) -> str:
+    """Return "good K = 3, 4; no speculation"."""
+    plain = [candidate for candidate in best.not_excluded if not candidate.k]
+    parts = []
+    ordered = sorted((c for c in best.not_excluded if c.k), key=lambda c: (_line(c, names), c.k))
+    for line, of_line in groupby(ordered, key=lambda c: _line(c, names)):
+        parts.append(f"{line[0]} K = {', '.join(str(c.k) for c in of_line)}{line[1]}")
+    return "; ".join([*parts, *("no speculation" for _ in plain[:1])])
+
+
+def _line(candidate: Candidate, names: Sequence[str]) -> tuple[str, str]:
+    return candidate.draft_name, full_label(candidate, names).removeprefix(candidate.label)
+
+
+def _drafts(surface: Surface, findings: Findings, names: Sequence[str]) -> Iterator[str]:
+    args = {trial.candidate.args_key: trial.candidate.baseline for trial in findings.trials}
+    yield f"| best K of each draft | {' | '.join(map(str, surface.concurrencies))} |"
+    yield f"|---|{'---:|' * len(surface.concurrencies)}"
+    for draft in surface.drafts:
+        plain = args.get(draft.args_key)
+        given = full_label(plain, names).removeprefix(plain.label) if plain else ""
+        yield f"| {draft.draft_name}{given} | {' | '.join(_draft_cell(draft, c) for c in surface.concurrencies)} |"
+
+
+def _draft_cell(draft: DraftSurface, concurrency: int) -> str:
+    best = draft.best.get(concurrency)
+    if best is None:
+        return "-"
+    if best.best.k:
+        return f"K = {best.best.k}, {times(best.speedup)}"
+    return f"none (nearest K = {best.fastest.k}, {times(best.speedup, interval=False)})"
+
+
+def _sentences(surface: Surface, covered: Coverage | None, names: Sequence[str]) -> Iterator[str]:
+    static, words = surface.static, crossover_words(surface.crossover)
+    if static:
+        held = full_label(static.best if static.best.k else static.fastest, names)
+        same = words == crossover_words(surface.static_crossover)
+        also = f", and with {held} at all of them" if same else ""
+        yield f"With the best K at each concurrency{also}, speculation {words}."
+        if not same:
+            yield f"With {held} at all of them it {crossover_words(surface.static_crossover)}."
+        yield ""
+        yield _static_words(static, covered, names) + _coverage_words(covered)
+    else:
+        yield f"With the best K at each concurrency, speculation {words}."
+    yield ""
+
+
+def crossover_words(crossover: Crossover) -> str:
+    """Return "pays at 1 and 8 and is slower at 32: it stops paying between 8 and 32", to follow "speculation"."""
+    pays, slower, unclear = (crossover.at(effect) for effect in (Effect.PAYS, Effect.SLOWER, Effect.UNCLEAR))
+    said = [
+        f"pays at {_list(pays)}" if pays else "",
+        f"cannot be told from none at {_list(unclear)}" if unclear else "",
+        f"is slower at {_list(slower)}" if slower else "",
+    ]
+    *first, last = filter(None, said)
+    words = f"{', '.join(first)} and {last}" if first else last
+    if crossover.between:
+        return f"{words}: it stops paying between {crossover.between[0]} and {crossover.between[1]}"
+    if pays and not slower and not unclear:
+        return f"{words}, that is wherever it was measured: where it stops paying is above {pays[-1]}"
+    if pays and not slower and unclear[0] > pays[-1]:
+        return f"{words}: where it stops paying is above {pays[-1]}"
+    return words
+
+
+def _list(numbers: Sequence[int]) -> str:
+    *first, last = map(str, numbers)
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _static_words(static: BestK, covered: Coverage | None, names: Sequence[str]) -> str:
+    over = f"Over the traffic{_source(covered.traffic)}" if covered else "Over all load points by their weights"
+    how = (
+        "the geometric mean of TPOT ratios, weighted by share of busy time" if covered else "a weighted geometric mean"
+    )
+    if static.best.k:
+        return f"{over}, {full_label(static.best, names)} is the best single K: {times(static.speedup)}, {how}."
+    what = "every single K is slower" if static.effect is Effect.SLOWER else "no single K is clearly faster"
+    nearest = f"nearest is {full_label(static.fastest, names)}: {times(static.speedup)}, {how}"
+    return f"{over}, {what} than no speculation; {nearest}."
+
+
+def _source(traffic: Traffic) -> str:
+    if not traffic.source:
+        return ""
+    return f" ({traffic.source}: {traffic.samples:,} samples, {traffic.idle / traffic.samples:.0%} of them idle)"
+
+
+def _coverage_words(covered: Coverage | None) -> str:
+    if covered is None:
+        return ""
+    measured = sorted(covered.shares)
+    words = ""
+    if covered.beyond:
+        words += (
+            f" {_percent(covered.beyond)} of the busy time is at more than {measured[-1]} requests at once (up to "
+            f"{covered.largest}), which was not measured: it is not in this figure."
+        )
+    if covered.below:
+        words += f" {_percent(covered.below)} is at fewer than {measured[0]} and counts as {measured[0]}."
+    return words
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "Less than 1 %"
