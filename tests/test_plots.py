@@ -70,7 +70,7 @@ def test_speedup_has_a_panel_for_each_load_point_on_one_scale(result: Findings) 
     assert len(figure.axes) == 2
     assert figure.axes[0].get_ylim() == figure.axes[1].get_ylim()
     for axes in figure.axes:
-        assert axes.get_ylabel() == "speedup over no speculation (x)"
+        assert axes.get_ylabel() == "TPOT speedup over no speculation (x)"
         assert axes.get_xlabel().startswith("K = draft tokens")
         assert list(axes.get_xticks()) == [0, 1, 3, 5]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from tuner.records import Answer, Candidate, Figure, Role, SameOutput, TrialFigures, TrialRecord, Verdict
+from tuner.records import Answer, Candidate, Figure, Metric, Role, SameOutput, TrialFigures, TrialRecord, Verdict
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
@@ -96,10 +96,11 @@ def trial_words(record: TrialRecord, figures: TrialFigures | None) -> str:
         return f"failed ({record.failure.kind.value}): {record.failure.message}"
     if figures is None:
         return "measured"
-    return "; ".join(_load_words(load.figures) for load in figures.loads)
+    return "; ".join(_load_words(load.figures, figures.metric) for load in figures.loads)
 
 
-def _load_words(figures: Mapping[str, Figure]) -> str:
+def _load_words(figures: Mapping[str, Figure], metric: Metric) -> str:
     words = f"TPOT {milliseconds(figures['tpot_s'])}"
-    speedup = figures.get("speedup_tpot")
-    return words if speedup is None else f"{words}, {times(speedup)}"
+    speedup = figures.get(metric.speedup)
+    of = "" if metric is Metric.TPOT else f"{metric.words} "
+    return words if speedup is None else f"{words}, {of}{times(speedup)}"

@@ -14,7 +14,7 @@ from tuner.records import Bar, BarKind, Goal, LoadPoint, TrialFigures
 
 NEAR = 0.05
 """Distance from a limit, as a fraction of it, within which another measurement may fall on the other side."""
-_WORDS = {"ttft_s_p95": "p95 TTFT", "tpot_s_p95": "p95 TPOT", "e2e_s_p95": "p95 E2E"}
+_METRICS = {"ttft_s_p95": "TTFT", "tpot_s_p95": "TPOT", "e2e_s_p95": "E2E"}
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,15 @@ class Check:
         return abs(self.value / self.limit - 1) <= NEAR
 
     @property
+    def metric(self) -> str:
+        """Return what is limited: TTFT, TPOT or E2E."""
+        return _METRICS[self.name]
+
+    @property
     def words(self) -> str:
         """Return e.g. "p95 TTFT 0.62 s over 36 requests, the limit is 0.5 s"."""
         close = ", near it" if self.near else ""
-        return f"{_WORDS[self.name]} {self.value:.3g} s over {self.n} requests, the limit is {self.limit:g} s{close}"
+        return f"p95 {self.metric} {self.value:.3g} s over {self.n} requests, the limit is {self.limit:g} s{close}"
 
 
 def checks(figures: TrialFigures, goal: Goal, loads: Sequence[LoadPoint]) -> tuple[Check, ...]:

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tuner.records import Answer, Json, TrialFigures
+from tuner.records import Answer, Json, Metric, TrialFigures
 from tuner.report import Report
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
@@ -37,7 +37,9 @@ def _table(report: Report, answer: Answer) -> Table:
     names = distinguishing(trial.candidate for trial in report.findings.trials)
     table = Table(box=box.SIMPLE_HEAD, title=escape(f"{manifest.target}, {engine}"))
     table.add_column("candidate")
-    for column in ("TPOT", "speedup (95 %)", "acceptance", "length"):
+    metric = report.findings.goal.metric
+    speedup = "speedup (95 %)" if metric is Metric.TPOT else f"{metric.words} speedup (95 %)"
+    for column in ("TPOT", speedup, "acceptance", "length"):
         table.add_column(column, justify="right")
     again, finals = report.baselines_again, report.findings.finals
     points = [point for point in manifest.load_points if point.sampling.temperature == answer.temperature]
@@ -61,7 +63,7 @@ def _row(trial: TrialFigures, load_point: str, name: str) -> tuple[str, ...]:
     figures = next((load.figures for load in trial.loads if load.load_point.key == load_point), None)
     if figures is None:
         return (name,)
-    speedup = figures.get("speedup_tpot")
+    speedup = figures.get(trial.metric.speedup)
     return (
         name,
         milliseconds(figures["tpot_s"]),
@@ -87,7 +89,8 @@ def summary(result: SweepResult) -> dict[str, Json]:
                 "speedup": answer.objective.value,
                 "speedup_low": answer.objective.low,
                 "speedup_high": answer.objective.high,
-                "prompts": answer.objective.n,
+                "metric": report.findings.goal.metric.value,
+                "prompts": answer.objective.n if answer.objective.n_of == "prompts" else None,
                 "engine_lives": answer.lives,
                 "up_to": answer.up_to,
                 "below": answer.below,

@@ -48,7 +48,7 @@ def plot_speedup(curves: Sequence[KCurve], *, subtitle: str, finals: Sequence[Tr
                 _draw_fresh(axes, trial.candidate.k, speedup, styles[curve.draft_name])
         axes.set_xticks(sorted({point.k for curve in curves for point in curve.points}))
         axes.set_xlabel("K = draft tokens proposed per step (0: no speculation)", fontsize=TEXT)
-        axes.set_ylabel("speedup over no speculation (x)", fontsize=TEXT)
+        axes.set_ylabel(f"{of_load[0].metric.words} speedup over no speculation (x)", fontsize=TEXT)
     footer_legend(figure, symbols, columns)
     return figure
 
@@ -64,7 +64,11 @@ def _fresh(curve: KCurve, finals: Sequence[TrialFigures]) -> list[tuple[TrialFig
             curve.args_key,
         ):
             continue
-        at = [load.figures.get("speedup_tpot") for load in trial.loads if load.load_point.key == curve.load_point.key]
+        at = [
+            load.figures.get(trial.metric.speedup)
+            for load in trial.loads
+            if load.load_point.key == curve.load_point.key
+        ]
         found += [(trial, speedup) for speedup in at if speedup is not None and speedup.value is not None]
     return found
 
@@ -192,9 +196,10 @@ def _speedup_symbols(curves: Sequence[KCurve], lives: Sequence[int]) -> list[tup
 
 
 def _prompts(curves: Sequence[KCurve]) -> str:
-    """Return over how many prompts the intervals are: "24 prompts", or "12-24 prompts" where panels differ."""
+    """Return what the intervals are over: "24 prompts", or "12-24 prompts" where panels differ."""
     counts = [point.speedup.n for curve in curves for point, _ in _measured(curve) if point.k]
     if not counts:
         return "no prompts"
     low, high = min(counts), max(counts)
-    return f"{low} prompts" if low == high else f"{low}-{high} prompts"
+    what = next((point.speedup.n_of for curve in curves for point, _ in _measured(curve) if point.k), "prompts")
+    return f"{low} {what}" if low == high else f"{low}-{high} {what}"

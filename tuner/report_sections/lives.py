@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from tuner.analysis.rounds import round_speedups
 from tuner.analysis.wording import effect_words
-from tuner.records import Answer, Findings, LoadFigures, Resolution, TrialFigures
+from tuner.records import Answer, Findings, LoadFigures, Metric, Resolution, TrialFigures
 from tuner.words import full_label, milliseconds, times
 
 _ABOUT = (
@@ -26,11 +26,15 @@ def lives_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
     yield ""
     yield _ABOUT + (_RESTS if rests_on_fresh_lives(findings) else _DOES_NOT_REST)
     yield ""
-    yield "| candidate | load point | lives | TPOT | speedup (95 %) | for prompts like these | speedup in each round |"
+    speedup = _speedup_of(findings.goal.metric)
+    yield f"| candidate | load point | lives | TPOT | {speedup} | for prompts like these | speedup in each round |"
     yield "|---|---|---:|---:|---:|---:|---|"
     for trial in findings.finals:
         yield from (_row(trial, load, names) for load in trial.loads)
     yield ""
+    if findings.goal.metric is not Metric.TPOT:
+        yield f"{findings.goal.metric.words} decided, and the rounds are of it; prompts like these are asked of TPOT."
+        yield ""
     for answer in findings.answers:
         yield from _precision(answer)
 
@@ -40,6 +44,10 @@ def rests_on_fresh_lives(findings: Findings) -> bool:
     return any(answer.lives > 1 for answer in findings.answers)
 
 
+def _speedup_of(metric: Metric) -> str:
+    return "speedup (95 %)" if metric is Metric.TPOT else f"{metric.words} speedup (95 %)"
+
+
 def _row(trial: TrialFigures, load: LoadFigures, names: Sequence[str]) -> str:
     figures = load.figures
     cells = [
@@ -47,7 +55,7 @@ def _row(trial: TrialFigures, load: LoadFigures, names: Sequence[str]) -> str:
         load.load_point.label,
         str(trial.lives),
         milliseconds(figures["tpot_s"]),
-        times(figures["speedup_tpot"]) if "speedup_tpot" in figures else "",
+        times(figures[trial.metric.speedup]) if trial.metric.speedup in figures else "",
         times(figures["speedup_tpot_similar_prompts"]) if "speedup_tpot_similar_prompts" in figures else "",
         " ".join(f"{speedup:.2f}" for speedup in round_speedups(load).values()),
     ]

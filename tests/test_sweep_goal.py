@@ -1,0 +1,63 @@
+"""Whole sweeps against the simulated engine for another goal than the best TPOT."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.test_sweep import PROMPTS, View
+from tuner.prepare import Prepared, SweepRequest, prepare
+from tuner.records import BarKind, Metric, Verdict
+from tuner.sweep import SweepOptions, run_sweep
+
+SPACE = """
+target: simulated
+engine_args: {max_model_len: 2048}
+drafts: [{name: good, method: draft_model, model: good, k: [1, 8]}]
+load_points: [{eval_set: prompts.jsonl, temperature: 0, concurrency: 4, max_tokens: 19}]
+protocol: {repeats: 3, lives: 1, warmup_requests: 1}
+search: {sampler: grid}
+"""
+# A step takes 80 ms without speculation, 120 ms with K = 1 and 400 ms with K = 8, which gives up to nine tokens. A
+# request that arrives waits for the step that runs.
+ENGINE = """
+targets: [{match: '*', step_s: 0.08}]
+drafts: [{match: '*', step_s: 0.04, acceptance: [0.995]}]
+prefill: {base_s: 0.005}
+"""
+
+
+def inputs(objective: str = "") -> Prepared:
+    Path("prompts.jsonl").write_text(PROMPTS)
+    Path("space.yaml").write_text(SPACE + objective)
+    Path("sim.yaml").write_text(ENGINE)
+    return prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+
+
+def test_throughput_under_a_limit_on_ttft_is_another_answer_than_tpot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = SweepOptions(Path("run"), pool="local")
+    (by_tpot,) = run_sweep(inputs(), options, View()).report.findings.answers
+    assert (by_tpot.verdict, by_tpot.best.k) == (Verdict.SPECULATE, 8)
+
+    view = View()
+    result = run_sweep(inputs("objective: {metric: throughput, limits: {p95_ttft_s: 0.3}}"), options, view)
+    assert view.done == []  # what was measured is judged by the new goal
+    found = result.report.findings
+    (answer,) = found.answers
+    assert (answer.verdict, answer.best.k) == (Verdict.SPECULATE, 1)
+    assert "(throughput, 95 %" in answer.why
+    assert [(barred.candidate.k, barred.bar.kind) for barred in found.barred] == [(8, BarKind.OVER_LIMIT)]
+    assert answer.curves[0].metric is Metric.THROUGHPUT
+
+    page = Path("run/report.md").read_text()
+    assert "## What decided: throughput" in page
+    assert "| good K=8 | prompts.jsonl, concurrency 4, T=0, up to 19 tokens | 1 | TTFT 0." in page
+    artifact = yaml.safe_load(Path("run/best_config.yaml").read_text())
+    assert artifact["objective"] == {"metric": "throughput", "limits": {"p95_ttft_s": 0.3}}
+    assert artifact["answers"][0]["expected_speedup"]["n_of"] == "repeats"
+    assert artifact["answers"][0]["load_points"][0]["figures"]["speedup_tpot"]["value"] > 1
