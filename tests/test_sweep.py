@@ -1,5 +1,6 @@
 """Whole sweeps against the simulated engine: what is measured, what is kept, what is concluded."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -153,6 +154,24 @@ def test_another_k_is_added_to_a_finished_run_and_closed_with_a_baseline(worksho
         (Role.CANDIDATE, "good K=2"),
         (Role.BASELINE_AGAIN, "no speculation"),
     ]
+
+
+def test_traffic_that_is_added_to_a_finished_run_weighs_anew_what_was_measured(workshop: Path) -> None:
+    first = sweep(prepared(concurrency="[1, 4]"))
+    view = View()
+    again = sweep(prepared(concurrency="[1, 4]", more="traffic: {shares: {1: 0.75, 4: 0.125, 9: 0.125}}"), view)
+    assert view.done == []
+    assert again.report.run == first.report.run
+    (before,), (after,) = first.report.findings.answers, again.report.findings.answers
+    assert [load.load_point.weight for load in before.loads] == [1.0, 1.0]
+    assert [load.load_point.weight for load in after.loads] == [0.75, 0.125]
+    one, four = (math.log(load.figures["speedup_tpot"].value or 0.0) for load in after.loads)
+    assert math.log(before.objective.value or 0.0) == pytest.approx((one + four) / 2)
+    assert math.log(after.objective.value or 0.0) == pytest.approx((6 * one + four) / 7)
+    page = (workshop / "run/report.md").read_text()
+    assert "12% of the busy time is at more than 4 requests at once (up to 9), which was not measured" in page
+    artifact = yaml.safe_load(again.report.artifact.read_text())["answers"][0]
+    assert artifact["traffic"]["shares"] == {"1": 0.75, "4": 0.125}
 
 
 def test_changed_inputs_get_a_run_of_their_own_beside_the_old_one(workshop: Path) -> None:

@@ -39,6 +39,15 @@ def test_best_k_and_crossover(make_trial: Make) -> None:
     assert crossover_json(answer) == {"best_k_at_each": effects, "one_k": {"of": "good K=2", **effects}}
 
 
+def test_the_one_k_is_the_smaller_in_a_tie(make_trial: Make) -> None:
+    loads = [LoadPoint("chat", c, 33) for c in (1, 8)]
+    steady = make_trial(1, k=2, loads=loads, tpot=0.02 / 1.5)
+    faster = make_trial(2, k=4, loads=loads, tpot=lambda load, i, r: 0.02 / 1.55 * (1 + 0.1 * (-1) ** i))
+    (answer,) = findings([make_trial(0, loads=loads), steady, faster], loads).answers
+    said = json.loads(json.dumps(crossover_json(answer)))
+    assert said["one_k"]["of"] == "good K=2"
+
+
 def test_gain_over_the_traffic(make_trial: Make) -> None:
     found = result(make_trial, (1, 32), Traffic({1: 0.5, 32: 0.25, 64: 0.25}, "running.json", 8))
     said = json.loads(json.dumps(traffic_json(found, found.answers[0])))

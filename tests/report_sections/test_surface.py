@@ -59,6 +59,7 @@ def test_a_row_for_each_concurrency_and_one_for_all(make_trial: Make) -> None:
     assert "it stops paying between 8 and 32" in text
     assert "Over all load points by their weights, good K=3 is the best single K: 1.10x" in text
     assert "best K of each draft" not in text
+    assert "With good K=3 at all of them it" not in text
 
 
 def test_each_draft_has_its_row_where_there_are_several(make_trial: Make) -> None:
@@ -83,6 +84,20 @@ def test_the_traffic_is_told_with_what_it_does_not_cover(make_trial: Make) -> No
     assert "| 4 | 72% | good K=3 |" in text
     assert "| 32 | 0% | none |" in text
     assert "| one K for all | 80% | good K=3 |" in text
+
+
+def test_a_single_k_that_stops_paying_earlier_has_a_sentence_of_its_own(make_trial: Make) -> None:
+    speeds = {1: (1.1, 1.1, 0.9), 3: (2.5, 0.9, 0.9)}
+
+    def trial(k: int) -> Trial:
+        by_concurrency = dict(zip((4, 8, 32), speeds[k], strict=True))
+        return make_trial(k, k=k, loads=LOADS, tpot=lambda load, i, r: 0.02 / by_concurrency[load.concurrency])
+
+    text = page(findings([make_trial(0, loads=LOADS), trial(1), trial(3)], LOADS))
+    assert "With the best K at each concurrency, speculation pays at 4 and 8 and is slower at 32" in text
+    assert (
+        "With good K=3 at all of them it pays at 4 and is slower at 8 and 32: it stops paying between 4 and 8" in text
+    )
 
 
 def test_traffic_at_which_nothing_pays(make_trial: Make) -> None:
