@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
@@ -95,24 +94,27 @@ def test_the_static_k_stays_where_leaving_it_is_not_worth_it(make_trial: Make) -
     assert "no other K is clearly faster than K = 3 by 3% or more at any measured concurrency (1, 8, 64)" in found.why
 
 
-def test_a_k_that_may_not_win_is_not_scheduled(make_trial: Make) -> None:
-    trials = surface(make_trial, {3: speedups(c1=2.0, c8=1.5, c64=1.3), 5: speedups(c1=2.6, c8=1.3, c64=1.1)})
-    broken = [
-        replace(
-            t,
-            record=replace(
-                t.record,
-                loads=tuple(
-                    replace(x, repeats=tuple(replace(r, problems=("foul",)) for r in x.repeats)) for x in t.record.loads
-                ),
-            ),
+def test_two_k_that_are_tied_share_a_range_though_either_is_best_somewhere(make_trial: Make) -> None:
+    found = derived(
+        surface(
+            make_trial,
+            {
+                3: speedups(c1=1.5, c8=1.2, c64=1.5),
+                5: speedups(c1=2.0, c8=1.5, c64=0.7),
+                6: speedups(c1=2.0, c8=1.502, c64=0.6),
+            },
         )
-        if t.record.candidate.k == 5
-        else t
-        for t in trials
-    ]
-    assert derived(trials).candidate is not None
-    assert derived(broken).candidate is None
+    )
+    assert found.candidate is not None
+    assert schedule_of(found.candidate) == ((1, 22, 5), (23, 64, 3))
+
+
+def test_a_k_that_may_not_win_is_not_scheduled(make_trial: Make) -> None:
+    tpots = {3: speedups(c1=2.0, c8=1.5, c64=1.3), 5: speedups(c1=2.6, c8=1.3, c64=1.1)}
+    sound = surface(make_trial, tpots)
+    assert derived(sound).candidate is not None
+    broken = surface(make_trial, tpots, problems={0: ("accepted tokens 5 > draft tokens 4",)})
+    assert derived([*sound[:2], broken[2], sound[3]]).candidate is None
 
 
 # --- where there is none ----------------------------------------------------------------------------------------------
