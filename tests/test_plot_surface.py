@@ -16,7 +16,7 @@ from matplotlib.text import Annotation
 from tuner.analysis.findings import findings
 from tuner.plots import plot_surface, save_plots
 from tuner.plots.surface import EDGE_LINE, FAILED_COLOUR, FRAME, Map, boundary
-from tuner.records import Findings, LoadPoint, Role, Surface, Trial
+from tuner.records import Findings, LoadPoint, Metric, Role, Surface, Trial
 
 Make = Callable[..., Trial]
 C1, C8, C32 = LOADS = tuple(LoadPoint("chat", c, 33) for c in (1, 8, 32))
@@ -138,6 +138,11 @@ def test_shares_of_the_traffic_stand_below_the_columns(result: Findings) -> None
     _, axes = drawn(result, shares={1: 0.5, 8: 0.25, 32: 0.25})
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1\n(50%)", "8\n(25%)", "32\n(25%)"]
     assert "share" in axes.get_xlabel()
+
+
+def test_the_metric_is_named(result: Findings) -> None:
+    figure, _ = drawn(result, metric=Metric.E2E)
+    assert figure.texts[0].get_text() == "Speedup of speculative decoding (E2E) by K and concurrency"
 
 
 def test_only_what_is_there_is_explained(result: Findings, make_trial: Make) -> None:

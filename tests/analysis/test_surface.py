@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.findings import findings
-from tuner.records import BestK, Effect, LoadPoint, Protocol, Role, Surface, Trial
+from tuner.records import BestK, Effect, Goal, LoadPoint, Metric, Protocol, Role, Surface, Trial
 
 C1, C8, C32 = (LoadPoint("chat", c, 33) for c in (1, 8, 32))
 LOADS = (C1, C8, C32)
@@ -151,6 +151,30 @@ def test_what_may_not_win_is_shown_and_not_best(make_trial: Make) -> None:
     found = surface_of([plain(make_trial), *trials_of(make_trial, {1: (1.2, 1.2, 1.2)}), fast])
     assert found.best[1].best.label == "good K=1"
     assert {(cell.k, cell.barred) for cell in found.drafts[0].cells} == {(1, False), (3, True)}
+
+
+def test_what_breaks_a_limit_is_not_best_there(make_trial: Make) -> None:
+    """At 32 a token takes 0.64 s without a draft: 0.46 with K = 1, 0.44 with 3, 0.58 with 5, the fastest below that."""
+    trials = [plain(make_trial), *trials_of(make_trial, {1: (1.2, 1.2, 1.4), 3: (1.8, 1.8, 1.45)})]
+    slow = make_trial(9, k=5, loads=LOADS, tpot=at((2.0, 2.0, 1.1)))
+    found = surface_of([*trials, slow], goal=Goal(p95_tpot_s=0.5))
+    assert [found.best[c].best.label for c in (1, 8, 32)] == ["good K=5", "good K=5", "good K=3"]
+    assert found.static is not None
+    assert found.static.best.label == "good K=3"
+    barred = {(cell.k, cell.concurrency) for cell in found.drafts[0].cells if cell.barred}
+    assert barred == {(5, 32)}
+    none_within = surface_of([*trials, slow], goal=Goal(p95_tpot_s=0.3))
+    assert sorted(none_within.best) == [1, 8]
+    assert none_within.static is None
+    assert none_within.crossover.at(Effect.PAYS) == (1, 8)
+
+
+def test_another_metric_decides_here_too(make_trial: Make) -> None:
+    """K = 3 has the better TPOT and a TTFT that takes it all back."""
+    quick = make_trial(1, k=1, loads=LOADS, tpot=at((1.2, 1.2, 1.2)))
+    late = make_trial(2, k=3, loads=LOADS, tpot=at((1.3, 1.3, 1.3)), ttft=lambda load, i, r: 2.0 * load.concurrency)
+    assert surface_of([plain(make_trial), quick, late]).best[8].best.label == "good K=3"
+    assert surface_of([plain(make_trial), quick, late], goal=Goal(Metric.E2E)).best[8].best.label == "good K=1"
 
 
 def test_nothing_speculative_has_no_surface(make_trial: Make) -> None:

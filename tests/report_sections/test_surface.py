@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.findings import findings
-from tuner.records import Crossover, Effect, Findings, LoadPoint, Sampling, Traffic, Trial
+from tuner.records import Crossover, Effect, Findings, Goal, LoadPoint, Metric, Sampling, Traffic, Trial
 from tuner.report_sections.surface import crossover_words, surface_section
 from tuner.space.traffic import by_temperature, weighted
 
@@ -57,7 +57,7 @@ def test_a_row_for_each_concurrency_and_one_for_all(make_trial: Make) -> None:
         in text
     )
     assert "it stops paying between 8 and 32" in text
-    assert "Over all load points by their weights, good K=3 is the best single K: 1.10x" in text
+    assert "Over all load points, good K=3 is the best single K: 1.10x (1.10-1.10), the geometric mean of TPOT" in text
     assert "best K of each draft" not in text
     assert "With good K=3 at all of them it" not in text
 
@@ -78,7 +78,7 @@ def test_the_traffic_is_told_with_what_it_does_not_cover(make_trial: Make) -> No
         f"Over the traffic (running.json: 2,000 samples, 25% of them idle), good K=3 is the best single K: {value:.2f}x"
         in text
     )
-    assert "weighted by share of busy time" in text
+    assert "the geometric mean of TPOT ratios by shares of busy time" in text
     assert "20% of the busy time is at more than 32 requests at once (up to 100), which was not measured" in text
     assert "2% is at fewer than 4 and counts as 4." in text
     assert "| 4 | 72% | good K=3 |" in text
@@ -98,6 +98,17 @@ def test_a_single_k_that_stops_paying_earlier_has_a_sentence_of_its_own(make_tri
     assert (
         "With good K=3 at all of them it pays at 4 and is slower at 8 and 32: it stops paying between 4 and 8" in text
     )
+
+
+def test_where_nothing_keeps_to_a_limit_and_another_metric_decides(make_trial: Make) -> None:
+    goal = Goal(Metric.E2E, p95_tpot_s=0.021)
+    fast = make_trial(1, k=2, loads=LOADS, tpot=lambda load, i, r: 0.03 if load.concurrency == 32 else 0.01)
+    text = page(findings([make_trial(0, loads=LOADS), fast], LOADS, goal=goal))
+    assert "| 32 | none may win | - | - | - |" in text
+    assert "speculation pays at 4 and 8" in text
+    assert "one K for all" not in text
+    text = page(findings([make_trial(0, loads=LOADS), fast], LOADS, goal=Goal(Metric.E2E)))
+    assert "the geometric mean of E2E ratios by their weights" in text
 
 
 def test_traffic_at_which_nothing_pays(make_trial: Make) -> None:

@@ -1,10 +1,10 @@
 """K x concurrency: the best K at each concurrency, the best single K for the traffic, where speculation stops paying.
 
-Speedups are weighted geometric means of TPOT ratios over load points: exp of sum w_c log S_c / sum w_c, as everywhere
-else. With the traffic's shares of busy time as weights that is the time average of the log speedup: what a request
-meets, typically, at a moment picked at random while the engine is busy. It is no ratio of throughputs, and it supposes
-that the concurrency stays what it was: an engine that becomes faster under the same arrivals runs fewer requests at
-once than before.
+Speedups are weighted geometric means over load points of ratios of the metric that decides, TPOT unless another was
+asked for: exp of sum w_c log S_c / sum w_c, as everywhere else. With the traffic's shares of busy time as weights that
+is the time average of the log speedup: what a request meets, typically, at a moment picked at random while the engine
+is busy. It is no ratio of throughputs, and it supposes that the concurrency stays what it was: an engine that becomes
+faster under the same arrivals runs fewer requests at once than before.
 
 Which K is faster is asked in lives of one kind: in fresh ones where both have them, else in the single life that each
 has. A figure of fresh lives beside the single lives of others would compare a value that selection raised with one that
@@ -35,12 +35,11 @@ from tuner.records import (
 
 Loads = Sequence[LoadPoint]
 Line = tuple[str, str, str]  # (draft name, method, engine arguments)
-FAILED = "weighted geometric mean over load points of paired TPOT ratios"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One candidate: its single life, and its fresh lives where there are some.  able: whether it may win."""
+    """One candidate: its single life, and its fresh lives where there are some.  able: whether it may win at all."""
 
     single: Contender
     fresh: Contender | None = None
@@ -60,6 +59,10 @@ class Entry:
     def line(self) -> Line:
         """The curve that it is a point of."""
         return line_of(self.candidate)
+
+    def able_at(self, loads: Loads) -> bool:
+        """Whether it may win at these load points: it keeps to the limits there."""
+        return self.able and not (self.fresh or self.single).over(loads)
 
     def speedup(self, loads: Loads) -> Estimate | None:
         """Return its log speedup over its own baseline."""
@@ -137,10 +140,10 @@ def _cells(
         for entry in of_line:
             speedup = _figure(entry, loads)
             if speedup.value is not None:
-                cell = Cell(entry.candidate.k, c, speedup, entry.figures.lives, not entry.able)
+                cell = Cell(entry.candidate.k, c, speedup, entry.figures.lives, not entry.able_at(loads))
                 cells.setdefault((cell.k, c), cell)
         for candidate, reason in lost:
-            cells.setdefault((candidate.k, c), Cell(candidate.k, c, undefined("x", FAILED, f"failed: {reason}")))
+            cells.setdefault((candidate.k, c), Cell(candidate.k, c, undefined("x", "speedup", f"failed: {reason}")))
     return tuple(cells[place] for place in sorted(cells))
 
 
@@ -155,7 +158,7 @@ def _by_concurrency(found: Sequence[Entry], baseline: Contender, at: Mapping[int
 
 def _best(found: Sequence[Entry], baseline: Contender, loads: Loads) -> BestK | None:
     """Return what is best at these load points; None where nobody that may win has a figure at each of them."""
-    able = [entry for entry in found if entry.able and entry.speedup(loads) is not None]
+    able = [entry for entry in found if entry.able_at(loads) and entry.speedup(loads) is not None]
     if not able:
         return None
     effects = {entry.candidate.key: _effect(entry, baseline, loads) for entry in able}

@@ -78,7 +78,8 @@ def _surfaces(findings: Findings, answer: Answer, args_key: str, words: str) -> 
     drafts = [draft for draft in surface.drafts if draft.args_key == args_key and draft.cells]
     for i in range(0, len(drafts), PANELS_PER_FIGURE):
         page = drafts[i : i + PANELS_PER_FIGURE]
-        yield plot_surface(surface, page, subtitle=words, shares=covered.shares if covered else None)
+        shares = covered.shares if covered else None
+        yield plot_surface(surface, page, subtitle=words, shares=shares, metric=findings.goal.metric)
 
 
 def _pages(curves: Sequence[KCurve]) -> list[list[KCurve]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tuner.plots.layout import TEXT, footer_columns, panels
-from tuner.records import Cell, DraftSurface, Surface
+from tuner.records import Cell, DraftSurface, Metric, Surface
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -56,15 +56,20 @@ class Map:
 
 
 def plot_surface(
-    surface: Surface, drafts: Sequence[DraftSurface], *, subtitle: str, shares: Mapping[int, float] | None = None
+    surface: Surface,
+    drafts: Sequence[DraftSurface],
+    *,
+    subtitle: str,
+    shares: Mapping[int, float] | None = None,
+    metric: Metric = Metric.TPOT,
 ) -> Figure:
     """Return a map of the speedup by K and concurrency for each of `drafts`.
 
-    shares: of the traffic by concurrency, written below the columns.
+    shares: of the traffic by concurrency, written below the columns.  metric: that of the speedup.
     """
     maps = [_map(draft, surface.concurrencies) for draft in drafts]
     symbols, columns = _symbols(maps), footer_columns(len(maps))
-    title = "Speedup of speculative decoding by K and concurrency"
+    title = f"Speedup of speculative decoding ({metric.words}) by K and concurrency"
     figure, axes_of = panels(title, subtitle, dict.fromkeys(maps, ()), math.ceil(len(symbols) / columns))
     colour_of = _colours([c.speedup.value for d in drafts for c in d.cells if c.speedup.value is not None])
     for shown, axes in axes_of.items():

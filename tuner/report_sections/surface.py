@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from tuner.records import (
+    Answer,
     BestK,
     Candidate,
     Coverage,
@@ -13,6 +14,7 @@ from tuner.records import (
     DraftSurface,
     Effect,
     Findings,
+    Metric,
     Surface,
     Traffic,
 )
@@ -42,7 +44,7 @@ def surface_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
         if len(surface.drafts) > 1:
             yield from _drafts(surface, findings, names)
             yield ""
-        yield from _sentences(surface, findings.traffic.get(answer.temperature), names)
+        yield from _sentences(findings, answer, surface, names)
         yield _ABOUT
         yield ""
 
@@ -53,8 +55,9 @@ def _table(surface: Surface, covered: Coverage | None, names: Sequence[str]) -> 
         columns.insert(1, "share of busy time")
     yield f"| {' | '.join(columns)} |"
     yield f"|{'---:|' * (len(columns) - 4)}---|---:|---:|---|"
-    for concurrency, best in surface.best.items():
-        cells = [str(concurrency), *_best_cells(best, names)]
+    for concurrency in surface.concurrencies:
+        best = surface.best.get(concurrency)
+        cells = [str(concurrency), *(_best_cells(best, names) if best else ("none may win", "-", "-", "-"))]
         if covered:
             cells.insert(1, f"{covered.shares.get(concurrency, 0.0):.0%}")
         yield f"| {' | '.join(cells)} |"
@@ -104,7 +107,8 @@ def _draft_cell(draft: DraftSurface, concurrency: int) -> str:
     return f"none (nearest K = {best.fastest.k}, {times(best.speedup, interval=False)})"
 
 
-def _sentences(surface: Surface, covered: Coverage | None, names: Sequence[str]) -> Iterator[str]:
+def _sentences(findings: Findings, answer: Answer, surface: Surface, names: Sequence[str]) -> Iterator[str]:
+    covered = findings.traffic.get(answer.temperature)
     static, words = surface.static, crossover_words(surface.crossover)
     if static:
         held = full_label(static.best if static.best.k else static.fastest, names)
@@ -114,7 +118,7 @@ def _sentences(surface: Surface, covered: Coverage | None, names: Sequence[str])
         if not same:
             yield f"With {held} at all of them it {crossover_words(surface.static_crossover)}."
         yield ""
-        yield _static_words(static, covered, names) + _coverage_words(covered)
+        yield _static_words(static, covered, findings.goal.metric, names) + _coverage_words(covered)
     else:
         yield f"With the best K at each concurrency, speculation {words}."
     yield ""
@@ -144,11 +148,10 @@ def _list(numbers: Sequence[int]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _static_words(static: BestK, covered: Coverage | None, names: Sequence[str]) -> str:
-    over = f"Over the traffic{_source(covered.traffic)}" if covered else "Over all load points by their weights"
-    how = (
-        "the geometric mean of TPOT ratios, weighted by share of busy time" if covered else "a weighted geometric mean"
-    )
+def _static_words(static: BestK, covered: Coverage | None, metric: Metric, names: Sequence[str]) -> str:
+    over = f"Over the traffic{_source(covered.traffic)}" if covered else "Over all load points"
+    weights = "shares of busy time" if covered else "their weights"
+    how = f"the geometric mean of {metric.words} ratios by {weights}"
     if static.best.k:
         return f"{over}, {full_label(static.best, names)} is the best single K: {times(static.speedup)}, {how}."
     what = "every single K is slower" if static.effect is Effect.SLOWER else "no single K is clearly faster"
