@@ -174,7 +174,8 @@ COUNTS = st.lists(st.lists(st.integers(0, 300), max_size=20), max_size=4)
 def test_shares_are_counts(series: list[list[int]]) -> None:
     values = [value for one in series for value in one]
     busy = [value for value in values if value]
-    text = answer(*([str(value) for value in one] for one in series))
+    written: list[Samples] = [[str(value) for value in one] for one in series]
+    text = answer(*written)
     if not busy:
         with pytest.raises(ValueError):
             parse_prometheus(text, "x")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tuner.export.values import figure_json, plain_value
 from tuner.records import Answer, BestK, Coverage, Crossover, Effect, Findings, Json
 
@@ -42,7 +40,7 @@ def traffic_json(findings: Findings, answer: Answer) -> Json:
     }
 
 
-def _shares(covered: Coverage) -> Mapping[str, Json]:
+def _shares(covered: Coverage) -> Json:
     return {str(concurrency): plain_value(share) for concurrency, share in covered.shares.items()}
 
 
