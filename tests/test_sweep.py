@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tuner.cli.closing import closing_table
 from tuner.errors import NothingMeasured
 from tuner.prepare import Prepared, SweepRequest, prepare
 from tuner.progress import Progress
@@ -244,6 +245,29 @@ def test_limits_end_the_sweep_with_what_there_is(workshop: Path) -> None:
     assert any("not finished" in warning for warning in result.report.findings.warnings)
 
 
+@pytest.mark.parametrize(
+    ("limit", "lives", "still_open"),
+    [
+        ("max_trials: 2", 1, "candidates"),
+        ("max_minutes: 0.02", 1, "candidates"),
+        ("max_engine_starts: 3", 1, "candidates"),
+        ("max_engine_starts: 9", 3, "fresh lives of the finalists"),
+    ],
+)
+def test_which_limit_ended_the_sweep_and_what_it_left_open_is_said(
+    workshop: Path, limit: str, lives: int, still_open: str
+) -> None:
+    result = sweep(prepared(lives=lives, more=f"limits: {{{limit}}}"), sampler="grid")
+    words = f"the sweep is not finished: this is the state so far (the limit {limit} ended it; open: {still_open})"
+    assert words in result.report.findings.warnings
+    page = Path("run/report.md").read_text()
+    assert words in page
+    assert ("## Not measured" in page) is (still_open == "candidates")
+    if still_open == "candidates":
+        assert f"weak: K = 2 not measured: left open, the limit {limit} ended the sweep" in page
+    assert words in closing_table(result.report, 300)
+
+
 def test_each_temperature_has_an_answer_and_a_serve_file_of_its_own(workshop: Path) -> None:
     inputs = prepared()
     text = Path("space.yaml").read_text().replace("temperature: 0,", "temperature: [0, 0.7],")
@@ -349,7 +373,7 @@ def test_a_limit_ends_a_guided_sweep_with_what_it_left_open(workshop: Path) -> N
     assert [record.role for record in view.done] == [Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN]
     assert not result.report.findings.finished
     assert "a limit of the space is reached" in view.messages
-    ended = "left open, the limits of the space ended the sweep (max_engine_starts 3)"
+    ended = "left open, the limit max_engine_starts: 3 ended the sweep"
     assert result.left == (f"good: K = 1-7 not measured: {ended}", f"weak: K = 2 not measured: {ended}")
 
 

@@ -24,6 +24,7 @@ from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
+from tuner.words import unfinished_words
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -67,10 +68,11 @@ def run_manifest(stored: Manifest) -> RunManifest:
     return _manifest_adapter().validate_python(stored.details)
 
 
-def write_report(run: Path, *, finished: bool | None = None) -> Report:
+def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "", left: Sequence[str] = ()) -> Report:
     """Analyse the records of `run` and write everything that follows from them into it.
 
-    finished: whether all was measured that was asked for, None to see for ourselves.
+    finished: whether all was measured that was asked for, None to see for ourselves.  unfinished: why it is not, in
+    words, "" where that is not known.  left: candidates that were not measured and why, in words.
     Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
     """
     stored, kept = read_run(run)
@@ -89,9 +91,10 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         ks=manifest.draft_ks,
     )
     complete = stored.summary is not None if finished is None else finished
+    unfinished = "" if complete else unfinished or unfinished_words((), "")
     findings = replace(
         findings,
-        warnings=(*_run_warnings(manifest, stored, complete), *findings.warnings),
+        warnings=(*_run_warnings(manifest, stored, unfinished), *findings.warnings),
         floor=_floor(findings, manifest, trials),
         traffic=by_temperature(manifest.traffic, manifest.load_points),
         finished=complete,
@@ -105,7 +108,7 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
             findings,
             trials,
             [plot.relative_to(run) for plot in plots],
-            explanation_sections(explained, manifest),
+            [*left_section(left), *explanation_sections(explained, manifest)],
         )
         for name, text in files.items():
             write_atomic(run / name, text.encode())
@@ -114,6 +117,11 @@ def write_report(run: Path, *, finished: bool | None = None) -> Report:
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
     return Report(run, manifest, findings, again, explained)
+
+
+def left_section(left: Sequence[str]) -> list[str]:
+    """Return the lines of the report on candidates that were not measured; none where there is none."""
+    return ["## Not measured", "", *(f"- {line}" for line in left), ""] if left else []
 
 
 def explanation_sections(explained: Explanation, manifest: RunManifest) -> list[str]:
@@ -125,10 +133,8 @@ def explanation_sections(explained: Explanation, manifest: RunManifest) -> list[
     ]
 
 
-def _run_warnings(manifest: RunManifest, stored: Manifest, complete: bool) -> list[str]:
-    warnings = []
-    if not complete:
-        warnings.append("the sweep is not finished: this is the state so far")
+def _run_warnings(manifest: RunManifest, stored: Manifest, unfinished: str) -> list[str]:
+    warnings = [unfinished] if unfinished else []
     if manifest.engine_build == "sim":
         warnings.append("simulated engine: these figures describe no real model")
     if manifest.protocol.reduced:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from tuner.evidence import judgement, schedule_judgement
 from tuner.extras import missing
@@ -22,6 +22,7 @@ from tuner.sources.extras import Extras
 from tuner.sources.scheduled import Scheduled
 from tuner.sources.single import SingleLives
 from tuner.store import RunStore
+from tuner.words import unfinished_words
 
 __all__ = ["SweepOptions", "SweepResult", "run_sweep"]
 
@@ -53,9 +54,11 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         measured = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
-        complete, left = _complete(store, prepared, options), _left(store, prepared, options)
-        report = write_report(store.path, finished=complete)
-        if complete:
+        left_open = _open(store, prepared, options)
+        left = _left(store, prepared, options, measured.ended_by)
+        unfinished = unfinished_words(left_open, measured.ended_by)
+        report = write_report(store.path, finished=not left_open, unfinished=unfinished, left=left)
+        if not left_open:
             store.finish({"verdict": report.findings.answers[0].verdict.value})
     wall_s = time.monotonic() - began_s
     return SweepResult(
@@ -70,7 +73,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
 
 def _measure_missing(prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView) -> Measured:
     tell_where(options, store, view)
-    if store.finished and _complete(store, prepared, options, retry_failed=options.retry_failed):
+    if store.finished and not _open(store, prepared, options, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
         return Measured()
     return measure(prepared, options, store, view, _sources)
@@ -87,8 +90,8 @@ def _sources(session: Session) -> tuple[Source, ...]:
     )
 
 
-def _complete(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_failed: bool = False) -> bool:
-    """Whether the sampler has no further question, no closing baseline failed last and the finalists are settled."""
+def _open(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_failed: bool = False) -> tuple[str, ...]:
+    """Return what is still to be measured, in words; () where the sweep is finished."""
     trials = store.trials()
     counting = [trial for trial in trials if counts_as_done(trial.record, retry_failed=retry_failed)]
     closing = {
@@ -99,17 +102,23 @@ def _complete(store: RunStore, prepared: Prepared, options: SweepOptions, *, ret
     done = [trial.record for trial in counting]
     extras = missing(done, prepared.candidates, prepared.space.protocol, prepared.engine.version)
     judged = (judgement(trials, prepared.manifest), schedule_judgement(trials, prepared.manifest))
-    return answered and all(closing.values()) and not extras and all(one.settled for one in judged)
+    still_open = {
+        "candidates": not answered,
+        "the closing baseline": not all(closing.values()),
+        "fresh lives of the finalists": not judged[0].settled,
+        "lives of the K schedule": not judged[1].settled,
+        "what explains the answer": bool(extras),
+    }
+    return tuple(name for name, is_open in still_open.items() if is_open)
 
 
-def _left(store: RunStore, prepared: Prepared, options: SweepOptions) -> tuple[str, ...]:
-    """Return what was not measured and why."""
+def _left(store: RunStore, prepared: Prepared, options: SweepOptions, limit: str) -> tuple[str, ...]:
+    """Return what was not measured and why.  limit: that which ended the sweep, "" if none did."""
     search = search_of(prepared, options)
     known = _known([trial for trial in store.trials() if counts_as_done(trial.record)], prepared)
     ended_by = "" if search.policy(prepared.candidates).next(known).done else "the sweep is not finished"
-    limits = [f"{name} {value:g}" for name, value in asdict(prepared.space.limits).items() if value is not None]
-    if ended_by and limits:
-        ended_by = f"the limits of the space ended the sweep ({', '.join(limits)})"
+    if ended_by and limit:
+        ended_by = f"the limit {limit} ended the sweep"
     return left_words(prepared.candidates, known, search.predicted(prepared.candidates, known), ended_by)
 
 

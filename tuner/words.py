@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from tuner.records import Answer, Candidate, Figure, Metric, Role, SameOutput, TrialFigures, TrialRecord, Verdict
 
@@ -88,6 +88,14 @@ def verdict_words(answer: Answer) -> str:
     if answer.best.speculation is None or answer.verdict not in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW):
         return phrase
     return f"{phrase}: {answer.best.draft_name}, K = {answer.best.k}"
+
+
+def unfinished_words(left_open: Sequence[str], ended_by: str) -> str:
+    """Return that a sweep is not finished, what is open, and the limit that ended it, like "max_trials: 9"."""
+    parts = [f"the limit {ended_by} ended it"] if ended_by else []
+    parts += [f"open: {', '.join(left_open)}"] if left_open else []
+    told = f" ({'; '.join(parts)})" if parts else ""
+    return f"the sweep is not finished: this is the state so far{told}"
 
 
 def trial_words(record: TrialRecord, figures: TrialFigures | None) -> str:
