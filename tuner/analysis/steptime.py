@@ -1,9 +1,14 @@
-"""Time per step against K: which curves are physically possible, and how far a real one strays from them. Pure.
+"""Time per step as a function of K and concurrency: what an engine's passes cost, and its derivatives. Pure.
 
-A step takes the draft's K passes and one pass of the target over concurrency x (K + 1) tokens. Reading the weights
-makes that pass cost the same for few tokens, from some number on computing takes over (a bend), and padding to sizes
-of captured graphs makes it jump (a step). So the time is level x (1 + slope K) with at most one bend or step, and never
-falls; what no such curve explains is a random deviation. K = 0 may run on another runner and is not on the curve.
+With c requests in flight a step of K draft tokens is one pass of the target over n = c (K + 1) tokens, padded to the
+size of a captured graph, and K passes of the draft:
+
+    t / S = 1 + a (min(n, B) - 1) + (g / B) max(0, n - B) + v c + o + d K (1 + e (c - 1))
+
+S: a pass over one token.  a: what a further token costs while reading the weights dominates.  B: tokens from which
+computing takes over (the bend), g about 1.  v: what a request costs whatever K is (reading its cache).  o: what
+speculation costs whatever K is; a step without speculation, K = 0, is without it, as it may run on another runner.
+d: a pass of the draft, e: what a further request costs it.  All are positive and are fitted as logarithms.
 """
 
 from __future__ import annotations
@@ -11,143 +16,139 @@ from __future__ import annotations
 import bisect
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEVEL, LEVEL_SD = 0.05, 0.15
-"""Log time of a step extrapolated to K = 0 over the baseline's: what speculation costs before any draft."""
-_SLOPES = np.geomspace(0.003, 1.4, 26)
-_FEW_SLOPES = np.geomspace(0.004, 1.2, 9)
-_SLOPE_CENTRE, _SLOPE_SPREAD = np.log(0.06), 1.4
-_BENDS = (0.3, 0.6, 0.9, 1.2)
-_JUMPS = (0.08, 0.18, 0.35)
-_PLAIN, _BENT, _JUMPED = 0.52, 0.4, 0.08
 GRAPHS = (1, 2, 4, *range(8, 513, 8))
 """Batch sizes with a captured graph by default, as far as they are dense; passes are padded to the next one."""
-_UNPADDED, _PADDED = 0.6, 0.2
-SMOOTH_SD, SMOOTH_LENGTH, ROUGH_SD = 0.015, 3.0, 0.004
-"""Log SD of the deviation that neighbouring K share, over how many K, and of what each K has for itself."""
-SCALES = (0.5, 1.0, 2.0, 4.0, 10.0)
-_SCALE_WEIGHTS = (0.3, 0.4, 0.17, 0.09, 0.04)
-"""How much larger the deviations may be than assumed, and how likely that is before anything was measured."""
+LARGEST_POWER = 1024
+"""The largest graph where sizes are powers of two; larger passes run without one, as they are."""
+PADDINGS: Mapping[str, float] = {"none": 0.5, "graphs": 0.3, "powers of two": 0.2}
+"""How passes may be padded, and how likely that is before anything was measured."""
+STEP, TOKEN, BENT, BEND, REQUEST, OVERHEAD, CROWD, DRAFTS = range(8)
+"""Places of log S, a, g, B, v, o, e among the parameters; from DRAFTS on log d of each draft."""
+PRIOR: tuple[tuple[float, float], ...] = (
+    (0.0, 1.0),
+    (float(np.log(0.004)), 1.6),
+    (float(np.log(0.9)), 0.4),
+    (0.0, 0.35),
+    (float(np.log(0.001)), 1.5),
+    (float(np.log(0.06)), 1.2),
+    (float(np.log(0.004)), 1.3),
+)
+"""Mean and SD of the logarithms; those of S and B are about the baseline and the structure."""
+DRAFT_PRIOR = (float(np.log(0.06)), 1.2)
+STRAIGHT = 0.5
+"""How likely there is no bend among the tokens that are run."""
 FLOOR = 0.7
 """A step that takes less than this share of the baseline's would read the weights faster than the baseline does."""
 
 
 @dataclass(frozen=True)
-class Shapes:
-    """Possible curves.  logs: (curves, K), log time per step over its level.  log_prior: (curves,)."""
+class Structure:
+    """padding: a key of PADDINGS.  bend: tokens about which the bend lies.  log_prior: of the structure."""
 
-    logs: Floats
-    log_prior: Floats
+    padding: str
+    bend: float
+    log_prior: float
 
 
-@lru_cache(maxsize=256)
-def shapes(ks: tuple[int, ...], concurrency: int) -> Shapes:
-    """Return the possible curves at these K, with prior weights that add up to 1.
+@dataclass(frozen=True)
+class Rows:
+    """Steps whose time is looked at.  draft: its number, -1 without speculation; all arrays have one entry a step."""
 
-    Slopes are log-spaced. A bend where the pass has b times the tokens of a plain step adds g / b for each further
-    one, g about 1 where a pass beyond it is all computing. A step multiplies the time from some K on. Passes are padded
-    not at all, to the graph sizes, or to powers of two: then draft and verification have slopes of their own.
+    concurrency: Floats
+    k: Floats
+    draft: NDArray[np.int64]
+
+
+def structures(rows: Rows) -> list[Structure]:
+    """Return the structures that differ on these steps."""
+    tokens = rows.concurrency * (rows.k + 1)
+    paddings = {"none": PADDINGS["none"]}
+    for name, share in PADDINGS.items():
+        if name != "none" and not np.array_equal(padded(tokens, name), tokens):
+            paddings[name] = share
+    most = float(padded(tokens, "powers of two").max())
+    bends = [2.0**power for power in range(2, 13) if tokens.min() < 1.5 * 2.0**power and 2.0**power < most]
+    total = sum(paddings.values())
+    found = []
+    for name, share in paddings.items():
+        found.append(Structure(name, 64 * most, float(np.log(share / total * STRAIGHT))))
+        for bend in bends:
+            found.append(Structure(name, bend, float(np.log(share / total * (1 - STRAIGHT) / len(bends)))))
+    return found
+
+
+def padded(tokens: Floats, padding: str) -> Floats:
+    """Return the tokens that a pass over `tokens` computes."""
+    if padding == "none":
+        return tokens
+    if padding == "graphs":
+        return np.asarray([_to_graph(n) for n in tokens])
+    return np.where(tokens <= LARGEST_POWER, 2.0 ** np.ceil(np.log2(tokens) - 1e-9), tokens)
+
+
+def _to_graph(tokens: float) -> float:
+    slot = bisect.bisect_left(GRAPHS, tokens - 1e-9)
+    return float(GRAPHS[slot]) if slot < len(GRAPHS) else float(tokens)
+
+
+def log_times(logs: Floats, rows: Rows, sizes: Floats) -> tuple[Floats, Floats]:
+    """Return log seconds (structures, rows) of these steps, and the derivatives (structures, rows, parameters).
+
+    logs: parameters (structures, parameters), see STEP and the following.  sizes: padded tokens (structures, rows).
     """
-    k = np.asarray(ks, dtype=float)
-    tokens = [concurrency * (each + 1) for each in (0, *ks)]
-    families = [_unpadded(k)]
-    shares = [_UNPADDED]
-    for pad in (_to_graph, _to_power):
-        sizes = np.asarray([pad(n) for n in tokens]) / concurrency
-        if np.ptp(sizes[1:] - k) > 1e-9:
-            families.append(_padded(k, sizes[1:], sizes[0]))
-            shares.append(_PADDED)
-    logs = np.concatenate([np.log(curves) for curves, _ in families])
-    prior = np.concatenate([np.log(share) + prior for share, (_, prior) in zip(shares, families, strict=True)])
-    return Shapes(logs, prior - np.log(np.exp(prior).sum()))
+    step, token, bent, bend, request, overhead, crowd = (np.exp(logs[:, i, None]) for i in range(DRAFTS))
+    speculates = (rows.draft >= 0)[None, :]
+    cost = np.exp(logs[:, DRAFTS + np.maximum(rows.draft, 0)]) if logs.shape[1] > DRAFTS else np.zeros_like(sizes)
+    below, above = np.minimum(sizes, bend), np.maximum(0.0, sizes - bend)
+    drafting = np.where(speculates, cost * rows.k[None, :], 0.0)
+    crowded = drafting * crowd * (rows.concurrency - 1.0)[None, :]
+    extra = np.where(speculates, overhead, 0.0)
+    waiting = request * rows.concurrency[None, :]
+    total = 1.0 + token * (below - 1.0) + bent / bend * above + waiting + extra + drafting + crowded
+    slopes = np.zeros((*sizes.shape, logs.shape[1]))
+    slopes[..., STEP] = 1.0
+    slopes[..., TOKEN] = token * (below - 1.0) / total
+    slopes[..., BENT] = bent / bend * above / total
+    slopes[..., BEND] = np.where(sizes > bend, token * bend - bent * sizes / bend, 0.0) / total
+    slopes[..., REQUEST] = waiting / total
+    slopes[..., OVERHEAD] = extra / total
+    slopes[..., CROWD] = crowded / total
+    for draft in range(logs.shape[1] - DRAFTS):
+        slopes[..., DRAFTS + draft] = np.where(rows.draft[None, :] == draft, drafting + crowded, 0.0) / total
+    return np.log(step * total), slopes
 
 
-def _to_graph(tokens: int) -> int:
-    slot = bisect.bisect_left(GRAPHS, tokens)
-    return GRAPHS[slot] if slot < len(GRAPHS) else tokens
-
-
-def _to_power(tokens: int) -> int:
-    return 1 << (tokens - 1).bit_length()
-
-
-def _slope_prior(slopes: Floats) -> Floats:
-    weight = np.exp(-0.5 * ((np.log(slopes) - _SLOPE_CENTRE) / _SLOPE_SPREAD) ** 2)
-    return np.asarray(np.log(weight / weight.sum()))
-
-
-def _unpadded(k: Floats) -> tuple[Floats, Floats]:
-    prior = _slope_prior(_SLOPES)
-    straight = 1.0 + _SLOPES[:, None] * k[None, :]
-    curves, priors = [straight], [prior + np.log(_PLAIN)]
-    inner = range(1, int(k.max()))
-    for at in inner:
-        for part in _BENDS:
-            curves.append(straight + part / (at + 1.0) * np.maximum(0.0, k - at)[None, :])
-            priors.append(prior + np.log(_BENT / len(inner) / len(_BENDS)))
-        for jump in _JUMPS:
-            curves.append(straight * np.where(k > at, 1.0 + jump, 1.0)[None, :])
-            priors.append(prior + np.log(_JUMPED / len(inner) / len(_JUMPS)))
-    return np.concatenate(curves), np.concatenate(priors)
-
-
-def _padded(k: Floats, sizes: Floats, plain: float) -> tuple[Floats, Floats]:
-    """sizes: padded tokens of a pass over the concurrency; plain: of one without speculation."""
-    draft, token = np.meshgrid(_FEW_SLOPES, _FEW_SLOPES)
-    prior = (_slope_prior(_FEW_SLOPES)[None, :] + _slope_prior(_FEW_SLOPES)[:, None]).ravel()
-    straight = 1.0 + draft.ravel()[:, None] * k[None, :] + token.ravel()[:, None] * (sizes - plain)[None, :]
-    curves, priors = [straight], [prior + np.log(_PLAIN)]
-    bends = [b for b in (1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.3, 16.0) if b < sizes.max()]
-    for at in bends:
-        for part in _BENDS[1::2]:
-            curves.append(straight + part / at * np.maximum(0.0, sizes - at)[None, :])
-            priors.append(prior + np.log((1 - _PLAIN) / len(bends) / 2))
-    return np.concatenate(curves), np.concatenate(priors)
-
-
-def deviation(ks: Sequence[int], scale: float = 1.0) -> Floats:
-    """Return the covariance (K, K) of a real curve's log deviation from its shape."""
-    k = np.asarray(ks, dtype=float)
-    smooth = SMOOTH_SD**2 * np.exp(-np.abs(k[:, None] - k[None, :]) / SMOOTH_LENGTH)
-    return np.asarray(scale**2 * (smooth + ROUGH_SD**2 * np.eye(len(k))))
-
-
-def scale_priors() -> list[tuple[float, float]]:
-    """Return each possible scale of the deviations with its log weight."""
-    return [(scale, float(np.log(weight))) for scale, weight in zip(SCALES, _SCALE_WEIGHTS, strict=True)]
-
-
-def impossible(log_times: Mapping[int, float], baseline: float | None, noise: float) -> str:
+def impossible(log_seconds: Mapping[int, float], baseline: float | None, noise: float) -> str:
     """Return why these step times cannot be one engine's, "" if they can.
 
-    log_times: log seconds per step by K.  baseline: the same without speculation, None if not known.  noise: log SD of
+    log_seconds: log time per step by K.  baseline: the same without speculation, None if not known.  noise: log SD of
     one of them.
     """
     allowed = 3.0 * 2**0.5 * noise
-    order = sorted(log_times)
+    order = sorted(log_seconds)
     highest = order[0] if order else 0
     for k in order:
-        if log_times[k] < log_times[highest] - allowed:
+        if log_seconds[k] < log_seconds[highest] - allowed:
             return f"a step with K = {k} takes less time than one with K = {highest}"
-        if log_times[k] > log_times[highest]:
+        if log_seconds[k] > log_seconds[highest]:
             highest = k
     if baseline is not None:
         for k in order:
-            if log_times[k] < baseline + np.log(FLOOR) - allowed:
+            if log_seconds[k] < baseline + np.log(FLOOR) - allowed:
                 return f"a step with K = {k} takes less than {FLOOR * 100:g} % of the baseline's"
-    return _below_zero(log_times, order, allowed)
+    return _below_zero(log_seconds, order, allowed)
 
 
-def _below_zero(log_times: Mapping[int, float], order: Sequence[int], allowed: float) -> str:
+def _below_zero(log_seconds: Mapping[int, float], order: Sequence[int], allowed: float) -> str:
     """A straight line through the two smallest K leaves nothing for verification at K = 0, even within noise."""
     if len(order) < 2 or order[0] > 2:
         return ""
     low, high = order[0], order[1]
-    left = np.exp(log_times[low] + allowed / 2) * high - np.exp(log_times[high] - allowed / 2) * low
+    left = np.exp(log_seconds[low] + allowed / 2) * high - np.exp(log_seconds[high] - allowed / 2) * low
     return "" if left > 0 else f"K = {low} and {high} leave no time for verification"

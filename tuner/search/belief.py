@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from tuner.analysis.prediction import ModelError, posterior
+from tuner.analysis.prediction import Arc, Fit, ModelError, fit
 from tuner.analysis.steptime import Floats
-from tuner.records import Candidate, LoadPoint, Observed, Outcome
+from tuner.records import Candidate, LoadPoint, Outcome
 from tuner.search.curves import Curve, History
-
-_SHARED = 0.5
-"""How far errors at one load point are those at another."""
 
 
 @dataclass(frozen=True)
@@ -35,34 +32,48 @@ class Belief:
         return math.sqrt(max(0.0, float(self.cov[at, at])))
 
 
-def believe(curve: Curve, history: History, loads: Sequence[LoadPoint], model: ModelError) -> Belief | None:
-    """Return the belief about a curve; None while nothing of it was measured at one of these load points."""
-    measured = history.of(curve, Outcome.MEASURED)
-    running = history.of(curve, Outcome.RUNNING)
+def fitted(
+    references: Sequence[Curve], history: History, loads: Sequence[LoadPoint], model: ModelError
+) -> dict[str, Fit]:
+    """Return the step times fitted to all curves and load points together, by engine arguments."""
+    found = {}
+    for args_key in dict.fromkeys(curve.args_key for curve in references):
+        arcs, baselines = [], {}
+        for curve in references:
+            if curve.args_key != args_key:
+                continue
+            for load in loads:
+                seen = {c.k: o for c in curve.candidates if (o := history.observed(c, load.key)) is not None}
+                if seen:
+                    arcs.append(Arc(curve.name, load.key, load.concurrency, seen, curve.ks))
+                plain = history.observed(curve.candidates[0].baseline, load.key)
+                if plain is not None:
+                    baselines[load.key] = (load.concurrency, plain)
+        if arcs:
+            found[args_key] = fit(arcs, baselines, model)
+    return found
+
+
+def believe(curve: Curve, fits: Mapping[str, Fit], history: History, loads: Sequence[LoadPoint]) -> Belief | None:
+    """Return the belief about a curve; None while it was not measured at one of these load points."""
+    fit_here = fits.get(curve.args_key)
+    if fit_here is None or any((curve.name, load.key) not in fit_here.blocks for load in loads):
+        return None
     total = math.fsum(load.weight for load in loads)
-    mean, shared, own = np.zeros(len(curve.ks)), np.zeros((1, 1)), np.zeros((1, 1))
-    for load in loads:
-        found = {c.k: o for c in measured if (o := history.observed(c, load.key)) is not None}
-        if not found:
-            return None
-        baseline = history.observed(curve.candidates[0].baseline, load.key)
-        here = posterior(found, baseline, curve.ks, model, load.concurrency)
-        if running:
-            told = {k: float(m) for k, m in zip(here.ks, here.mean, strict=True)}
-            assumed = {c.k: Observed(told[c.k]) for c in running}
-            here = posterior({**assumed, **found}, baseline, curve.ks, model, load.concurrency)
-        share = load.weight / total
-        mean = mean + share * here.mean
-        shared = shared + share * here.cov
-        own = own + share * share * here.cov
+    mean, cov = fit_here.belief(curve.name, {load.key: load.weight / total for load in loads})
     at = {c.key: i for i, c in enumerate(curve.candidates)}
-    return Belief(
-        curve,
-        mean,
-        _SHARED * shared + (1 - _SHARED) * own,
-        tuple(at[c.key] for c in measured),
-        tuple(at[c.key] for c in running),
-    )
+    known = tuple(at[c.key] for c in history.of(curve, Outcome.MEASURED))
+    running = tuple(at[c.key] for c in history.of(curve, Outcome.RUNNING))
+    if running:
+        mean, cov = given(mean, cov, running, mean[list(running)], np.full(len(running), 1e-4))
+    return Belief(curve, mean, cov, known, running)
+
+
+def given(mean: Floats, cov: Floats, at: Sequence[int], values: Floats, noise: Floats) -> tuple[Floats, Floats]:
+    """Condition a normal distribution on values at some places, whose variances are `noise`."""
+    lower = np.linalg.cholesky(cov[np.ix_(at, at)] + np.diag(noise + 1e-10))
+    gain = np.linalg.solve(lower, cov[list(at), :])
+    return mean + gain.T @ np.linalg.solve(lower, values - mean[list(at)]), cov - gain.T @ gain
 
 
 def objective(

@@ -32,6 +32,11 @@ class Curve:
         return (spec.method, spec.draft) if spec else ("", None)
 
     @property
+    def name(self) -> str:
+        """Identity of the curve among those of one set of engine arguments."""
+        return self.candidates[0].key
+
+    @property
     def args_key(self) -> str:
         """Identity of the engine arguments."""
         return self.candidates[0].args_key

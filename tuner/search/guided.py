@@ -9,12 +9,12 @@ belief widens, so that more is measured.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tuner.analysis.prediction import ModelError
+from tuner.analysis.prediction import Fit, ModelError
 from tuner.records import Candidate, LoadPoint, Tried
-from tuner.search.belief import Best, Option, options
+from tuner.search.belief import Best, Option, fitted, options
 from tuner.search.curves import Curve, History, curves
 from tuner.search.decision import Decision
 from tuner.search.opening import opening, reference_curves
@@ -64,7 +64,8 @@ class Guided:
         return opening(references, history) or self._most_gain(references, history) or _nothing(history)
 
     def _most_gain(self, references: Sequence[Curve], history: History) -> Decision | None:
-        views = [self._view(references, history, loads) for loads in self._objectives(references, history)]
+        fits = fitted(references, history, self._loads, self._model)
+        views = self._views(references, history, fits)
         for variants in (False, True):
             found = [pair for view in views for pair in self._offers(view, history, variants)]
             if found:
@@ -84,25 +85,22 @@ class Guided:
                 found.append((replace(option, gain=option.gain * chance), view.best))
         return found
 
-    def _objectives(self, references: Sequence[Curve], history: History) -> list[tuple[LoadPoint, ...]]:
-        """Return the load points of each objective: of each temperature all of them.
+    def _views(self, references: Sequence[Curve], history: History, fits: Mapping[str, Fit]) -> list[View]:
+        """Return a view for each objective: of each temperature all load points.
 
         Where speculation pays over none of that, also those up to the highest concurrency where it may pay.
         """
         found = []
         for temperature in self._temperatures:
             loads = tuple(load for load in self._loads if load.sampling.temperature == temperature)
-            found.append(loads)
             for up_to in sorted({load.concurrency for load in loads}, reverse=True):
                 low = tuple(load for load in loads if load.concurrency <= up_to)
-                if self._view(references, history, low).pays:
-                    if len(low) < len(loads):
-                        found.append(low)
+                seen = view(self._curves, references, history, low, self._model, fits)
+                if seen.pays or len(low) == len(loads):
+                    found.append(seen)
+                if seen.pays:
                     break
         return found
-
-    def _view(self, references: Sequence[Curve], history: History, loads: Sequence[LoadPoint]) -> View:
-        return view(self._curves, references, history, loads, self._model)
 
 
 def _why(option: Option, best: Best) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from tuner.analysis.prediction import ModelError
 from tuner.analysis.steptime import Floats
 from tuner.records import Candidate, Json, LoadPoint, Outcome, canonical_json
-from tuner.search.belief import Belief, objective
+from tuner.search.belief import Belief, given, objective
 from tuner.search.curves import Curve, History
 
 SET_SD, SET_WEIGHT = 0.05, 2.0
@@ -41,10 +41,10 @@ def around(
             noise.append(found[1])
     cov = base + _shifts(nodes, reference.curve, _set_variance(np.asarray(values) - mean[seen]))
     if seen:
-        mean, cov = _given(mean, cov, seen, np.asarray(values), np.asarray(noise))
+        mean, cov = given(mean, cov, seen, np.asarray(values), np.asarray(noise))
     running = [i for i, node in enumerate(nodes) if _outcome(history, node) is Outcome.RUNNING]
     if running:
-        mean, cov = _given(mean, cov, running, mean[running], np.full(len(running), model.life_sd**2))
+        mean, cov = given(mean, cov, running, mean[running], np.full(len(running), model.life_sd**2))
     return [_part(curve, nodes, mean, cov, history) for curve in others]
 
 
@@ -86,13 +86,6 @@ def _values(candidate: Candidate) -> dict[str, str]:
         **{f"option {k}": v for k, v in options.items()},
     }
     return {name: canonical_json(value) for name, value in named.items()}
-
-
-def _given(mean: Floats, cov: Floats, at: Sequence[int], values: Floats, noise: Floats) -> tuple[Floats, Floats]:
-    """Condition a normal distribution on noisy values at some places."""
-    lower = np.linalg.cholesky(cov[np.ix_(at, at)] + np.diag(noise + 1e-10))
-    gain = np.linalg.solve(lower, cov[at, :])
-    return mean + gain.T @ np.linalg.solve(lower, values - mean[at]), cov - gain.T @ gain
 
 
 def _part(curve: Curve, nodes: Sequence[tuple[Curve, int]], mean: Floats, cov: Floats, history: History) -> Belief:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.analysis.prediction import ModelError
+from tuner.analysis.prediction import Fit, ModelError
 from tuner.records import LoadPoint, Outcome
 from tuner.search.belief import Belief, Best, believe, objective
 from tuner.search.curves import Curve, History
@@ -32,11 +32,12 @@ def view(
     history: History,
     loads: Sequence[LoadPoint],
     model: ModelError,
+    fits: Mapping[str, Fit],
 ) -> View:
     """Return the view over these load points."""
     known, varied = [], []
     for curve in references:
-        belief = believe(curve, history, loads, model)
+        belief = believe(curve, fits, history, loads)
         if belief is not None:
             known.append(belief)
             others = [c for c in every if c.family == curve.family and c != curve and _alive(c, history)]
