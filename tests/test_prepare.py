@@ -8,6 +8,7 @@ from tuner import prepare as module
 from tuner.engine.resolve import Engine
 from tuner.errors import SpaceError
 from tuner.prepare import Prepared, SweepRequest, prepare
+from tuner.records import Traffic
 
 SPACE = """
 target: {target}
@@ -43,6 +44,20 @@ def test_the_manifest_names_every_candidate_that_can_run() -> None:
     assert found.manifest.candidates == tuple(candidate.key for candidate in found.candidates)
     assert found.manifest.target_weight_bytes is None  # The simulated engine has no weights.
     assert len(found.candidates) == 3
+    assert found.manifest.draft_ks == {"good": (1, 3)}
+    assert found.manifest.traffic is None
+
+
+def test_traffic_is_kept_with_the_run_and_is_no_part_of_what_identifies_it(workshop: Path) -> None:
+    before = prepared()
+    (workshop / "running.json").write_text(
+        '{"data": {"resultType": "matrix", "result": [{"metric": {}, "values": [[0, "1"], [15, "0"], [30, "1"]]}]}}'
+    )
+    more = SPACE.format(target="simulated", draft="good") + "traffic: {prometheus: running.json}\n"
+    Path("space.yaml").write_text(more)
+    after = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+    assert after.manifest.traffic == Traffic({1: 1.0}, "running.json", 3, 1)
+    assert after.fingerprint == before.fingerprint
 
 
 def test_inherited_variables_that_shape_the_engine_count(monkeypatch: pytest.MonkeyPatch) -> None:
