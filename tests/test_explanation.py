@@ -47,7 +47,7 @@ def prepared(same_runner: bool = True, drafts_alone: bool = True) -> Prepared:
 
 
 def sweep(inputs: Prepared, view: View) -> SweepResult:
-    return run_sweep(inputs, SweepOptions(Path("run"), pool="local"), view)
+    return run_sweep(inputs, SweepOptions(Path("run"), pool="local", sampler="grid"), view)
 
 
 def test_extras_are_measured_after_all_else_resume_and_explain(workshop: Path) -> None:

@@ -246,6 +246,29 @@ def test_waiting_is_not_done_and_costs_nothing_until_something_is_told() -> None
     assert Slow.asked == 3
 
 
+def test_what_was_tried_is_in_the_order_of_the_records_and_what_runs_comes_last() -> None:
+    sweep = Sweep(space(), "grid")
+    first, second, third = (cast("Candidate", sweep.ask().candidate) for _ in range(3))
+    for number, candidate in ((7, third), (9, first)):  # the first was put back, and ran after the third
+        one = measured(candidate)
+        values = [math.exp(one.loads[LOAD.key].log_tpot)]
+        sweep.study.tell(candidate, values, {NUMBER: number, OBSERVED: told_json(Told(one, {}))})
+    found = sweep.study._sampler.tried(sweep.study._study)
+    assert found == [measured(third), measured(first), Tried(second, Outcome.RUNNING)]
+
+
+def test_a_sampler_that_repeats_itself_is_caught_by_the_study() -> None:
+    class Again(PolicySampler):
+        def choose(self, study: Any, trial: Any) -> Candidate:
+            return PLAIN
+
+    sweep = Sweep(space(), "grid")
+    sweep.study._sampler = sweep.study._study.sampler = Again(InOrder(space()), space(), Parameters(space()))
+    sweep.ask()
+    with pytest.raises(ValueError, match="no candidate that is left"):
+        sweep.ask()
+
+
 def test_a_baseline_that_was_measured_by_the_way_is_not_asked_for() -> None:
     sweep = Sweep(SPACE, "grid")
     other = SPACE[1]

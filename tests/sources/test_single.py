@@ -76,12 +76,14 @@ class Undecided:
 def test_a_worker_without_work_waits_for_results_and_closes_only_when_all_is_known(make_trial: Make) -> None:
     plain, fast = make_trial(0).record, make_trial(1, k=2).record
     telling = cast("Telling", Undecided(fast.candidate))
-    source = SingleLives(telling, Budget(Limits()), Protocol(), [plain.worker.device_key], [plain], [plain.candidate])
+    other = replace(fast.candidate, engine_args={"max_num_seqs": 4})  # a group that is never begun
+    tried = [plain.candidate, fast.candidate, other]
+    source = SingleLives(telling, Budget(Limits()), Protocol(), [plain.worker.device_key], [plain], tried)
     task = source.next(plain.worker, [plain.worker])
     assert task is not None and task.candidate == fast.candidate
     source.finished(fast)
     assert [source.next(plain.worker, [plain.worker]) for _ in range(2)] == [None, None]
-    assert source.waiting == 3  # two that may be asked for, and the closing baseline
+    assert source.waiting == 4  # two that may be asked for, and the closing baselines of both groups
     closing = source.next(plain.worker, [plain.worker])
     assert closing is not None and closing.role is Role.BASELINE_AGAIN
     assert source.waiting == 0

@@ -122,13 +122,17 @@ class Study:
         """Return the next candidate that is neither measured nor being measured, or that there is none.
 
         Without a candidate the decision stands until something is told: asking again then costs nothing.
+        ValueError: the sampler proposed what is not left.
         """
+        from optuna.trial import TrialState
+
         if self._nothing is None:
             self._nothing = self._sampler.nothing(self._study)
         if self._nothing is not None:
             # Nothing would ever end what waits for nothing.
             return self._nothing if self._running else replace(self._nothing, done=True)
         while True:
+            enqueued = self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
             trial = self._study.ask(dict(self._parameters.distributions))
             candidate = self._parameters.candidate(trial.params)
             if candidate is not None and candidate.key in self._pending:
@@ -136,7 +140,9 @@ class Study:
                 trial.set_user_attr(CANDIDATE, candidate.key)
                 self._running[candidate.key] = trial
                 return Decision(candidate, False, self._sampler.why)
-            self._fail(trial.number)  # somebody else's: enqueued from a dashboard, and no candidate that is left
+            self._fail(trial.number)
+            if not enqueued:  # by somebody in a dashboard, who may ask for what is no candidate
+                raise ValueError(f"the sampler proposed {trial.params}, which is no candidate that is left")
 
     def tell(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> None:
         """Keep what came of a candidate that `ask` returned.
