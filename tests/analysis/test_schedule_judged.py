@@ -10,7 +10,7 @@ import pytest
 
 from tuner.analysis.k_schedule import Derived, with_schedule
 from tuner.analysis.schedule_judged import ScheduleJudgement, judge_schedules
-from tuner.records import BarKind, Candidate, LoadPoint, Protocol, Role, ScheduleAnswer, Trial
+from tuner.records import BarKind, Candidate, Goal, LoadPoint, Protocol, Role, ScheduleAnswer, Trial
 
 Make = Callable[..., Trial]
 MakeCandidate = Callable[..., Candidate]
@@ -102,6 +102,24 @@ def test_slower_than_the_static_k_at_one_load_point_is_refused(rounds: Rounds) -
     found = three(rounds, {1: 0.012, 8: 0.0206})
     assert not found.exportable
     assert "As deployed it is slower than K = 1 at chat, concurrency 8" in found.why
+
+
+def test_a_limit_that_the_static_k_keeps_to_and_the_schedule_breaks_is_refused(rounds: Rounds) -> None:
+    three(rounds, BETTER)  # p95 of TPOT at concurrency 1: 12 ms with the schedule, 15 ms with the static K
+    derived = Derived(0.0, "the surface asks for it", rounds.arms[2], rounds.arms[1])
+
+    def judged(goal: Goal) -> ScheduleAnswer:
+        return judge_schedules([derived], {0.0: LOADS}, rounds.trials, PROTOCOL, goal).answers[0]
+
+    assert judged(Goal(p95_tpot_s=0.010)).exportable  # both break it
+    assert judged(Goal(p95_tpot_s=0.030)).exportable
+    slower = Rounds(rounds.make, rounds.arms)
+    three(slower, STATIC, BETTER)
+    rounds.trials = slower.trials
+    found = judged(Goal(p95_tpot_s=0.0135))
+    assert not found.exportable
+    assert [bar.kind for bar in found.bars] == [BarKind.OVER_LIMIT]
+    assert "cannot be deployed: chat, concurrency 1" in found.why
 
 
 def test_slower_than_no_speculation_is_refused_even_where_the_static_k_is_slower_still(rounds: Rounds) -> None:

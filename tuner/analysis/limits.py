@@ -66,6 +66,12 @@ def over_limit(found: Iterable[Check]) -> tuple[Bar, ...]:
     return tuple(Bar(BarKind.OVER_LIMIT, f"{c.load.label}: {c.words}") for c in found if c.broken)
 
 
+def broken_anew(own: Iterable[Check], other: Iterable[Check]) -> tuple[Bar, ...]:
+    """Return a bar for each limit that `own` breaks and `other` keeps to."""
+    kept = {(check.load.key, check.name) for check in other if not check.broken}
+    return over_limit(check for check in own if (check.load.key, check.name) in kept)
+
+
 def constraints(figures: TrialFigures, goal: Goal, loads: Sequence[LoadPoint]) -> list[float]:
     """Return p95 / limit - 1 for each load point and limit, in that order: feasible where none is above 0.
 

@@ -18,24 +18,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import advantage, objective_speedup, speedup_estimate
-from tuner.analysis.eligibility import Contender
 from tuner.analysis.finals import Judgement, complete_rounds, only_rounds
 from tuner.analysis.fresh import MOST_FAILURES, fresh_bars, fresh_contender
 from tuner.analysis.k_schedule import Derived, Unsupported, derive, schedule_of, scheduled_k
 from tuner.analysis.levels import Loads
 from tuner.analysis.life import load_view
+from tuner.analysis.limits import broken_anew
 from tuner.analysis.metrics import counter_figures
 from tuner.analysis.paired import lives_note
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import TOLERATED
-from tuner.analysis.schedule_obeyed import Drafted, drafted
+from tuner.analysis.schedule_obeyed import drafted, per_step
 from tuner.analysis.selection import Screened
-from tuner.analysis.statistics import CONFIDENCE, Estimate, exp, ratio_figure, undefined
+from tuner.analysis.statistics import CONFIDENCE, Estimate, exp, ratio_figure
 from tuner.records import (
     Bar,
     BarKind,
     Candidate,
-    Figure,
+    Goal,
     LoadPoint,
     Protocol,
     Role,
@@ -48,7 +48,6 @@ from tuner.records import (
 HOPELESS = math.log(0.95)
 """Log ratio to the static K or to no speculation below which, after one round, no further one is measured."""
 AGAINST = "mean over rounds of engine lives of geometric means over prompts of paired ratios, schedule / static K"
-PER_STEP = "draft tokens / decode steps, summed over requests"
 
 
 @dataclass(frozen=True)
@@ -92,20 +91,25 @@ def schedules(
             derive(at, choice, finalists, unsupported)
             for at, choice, finalists in zip(screened, finals.choices, contenders, strict=True)
         ]
-    return judge_schedules(derived, {at.temperature: at.loads for at in screened}, trials, protocol)
+    goal = screened[0].goal if screened else None
+    return judge_schedules(derived, {at.temperature: at.loads for at in screened}, trials, protocol, goal)
 
 
 def judge_schedules(
-    derived: Sequence[Derived], loads: Mapping[float, Loads], trials: Sequence[Trial], protocol: Protocol
+    derived: Sequence[Derived],
+    loads: Mapping[float, Loads],
+    trials: Sequence[Trial],
+    protocol: Protocol,
+    goal: Goal | None = None,
 ) -> ScheduleJudgement:
     """Return what became of the derived schedules, one for each temperature.
 
-    loads: by temperature.  trials: all of the run.  The first round alone says whether the others are worth their
-    engine starts; that can only make a schedule be deployed less often.
+    loads: by temperature.  goal: TPOT without limits if None.  The first round alone says whether the others are worth
+    their engine starts; that can only make a schedule be deployed less often.
     """
     to_measure = _arms(derived)
     rounds = complete_rounds(trials, to_measure, Role.SCHEDULE)
-    tests = [_Test(d, loads[d.temperature], trials, protocol, len(derived)) for d in derived]
+    tests = [_Test(d, loads[d.temperature], trials, protocol, len(derived), goal or Goal()) for d in derived]
     wanted = max(1, protocol.lives)
     if not to_measure or _failed_often(trials, to_measure):
         wanted = len(rounds)
@@ -146,6 +150,7 @@ class _Test:
     trials: Sequence[Trial]
     protocol: Protocol
     answers: int
+    goal: Goal
 
     def hopeless(self, rounds: Sequence[int]) -> bool:
         """Whether these rounds show that the schedule is ignored, barred or far slower somewhere."""
@@ -191,14 +196,15 @@ class _Test:
         assert static_k is not None
         found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(self.trials, Role.SCHEDULE)}
         reference = found[static_k.baseline.key]
-        own, static = (self._contender(found[c.key], reference) for c in (candidate, static_k))
+        own, static = (
+            fresh_contender(found[c.key], reference, self.loads, self.trials, CONFIDENCE, self.goal)
+            for c in (candidate, static_k)
+        )
         points = tuple(self._point(found[candidate.key], own.figures, static.figures, load) for load in self.loads)
         bars = fresh_bars(self.trials, self.loads, Role.SCHEDULE).get(candidate.key, ())
         ignored = [Bar(BarKind.SCHEDULE_IGNORED, _ignored(point)) for point in points if point.obeyed is False]
-        return own.figures, static.figures, (*bars, *ignored), points
-
-    def _contender(self, arm: Arm, reference: Arm) -> Contender:
-        return fresh_contender(arm, reference, self.loads, self.trials, CONFIDENCE)
+        bars = (*bars, *ignored, *broken_anew(own.checks, static.checks))
+        return own.figures, static.figures, bars, points
 
     def _point(self, arm: Arm, own: TrialFigures, static: TrialFigures, load: LoadPoint) -> SchedulePoint:
         views = [view for life in arm.lives.values() if (view := load_view(life, load.key)) is not None]
@@ -207,7 +213,7 @@ class _Test:
             load_point=load,
             k=scheduled_k(schedule_of(arm.candidate), load.concurrency),
             effective=counter_figures([repeat for view in views for repeat in view.repeats])["mean_proposed_length"],
-            per_step=_per_step(did),
+            per_step=per_step(did),
             expected=(did.low, did.high) if did else None,
             obeyed=did.obeyed if did else None,
             static=objective_speedup(static, self.derived.temperature, [_alone(load)]),
@@ -269,12 +275,6 @@ def _ratios(own: TrialFigures, static: TrialFigures, load: LoadPoint) -> list[tu
 def _alone(load: LoadPoint) -> LoadPoint:
     """Return the load point with a weight of its own: by itself it counts whatever its share of the traffic."""
     return replace(load, weight=1.0)
-
-
-def _per_step(did: Drafted | None) -> Figure:
-    if did is None:
-        return undefined("tokens/step", PER_STEP, "the engine does not expose these counters", "steps")
-    return Figure(did.measured, "tokens/step", PER_STEP, did.steps, "steps")
 
 
 def _ignored(point: SchedulePoint) -> str:

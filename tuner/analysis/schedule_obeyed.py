@@ -15,12 +15,14 @@ from dataclasses import dataclass
 
 from tuner.analysis.k_schedule import Range, schedule_of, scheduled_k
 from tuner.analysis.life import LoadView
-from tuner.records import Candidate, RequestSample
+from tuner.analysis.statistics import undefined
+from tuner.records import Candidate, Figure, RequestSample
 
 SLACK = 0.1
 """Part of the expected draft tokens a step, or of one token where that is more, by which counters may be off."""
 MAY_DRAFT_LESS = frozenset({"ngram", "ngram_gpu", "suffix", "dspark"})
 """Methods that propose fewer tokens than K, or none, where they find no more."""
+PER_STEP = "draft tokens / decode steps, summed over requests"
 _STEPS_BACK = 2
 """K is set by the batch of the step in which a draft was made, the one before the step that checks it."""
 
@@ -41,6 +43,13 @@ class Drafted:
     def obeyed(self) -> bool:
         """Whether the schedule and the batches explain what was drafted."""
         return self.low - SLACK * max(1.0, self.low) <= self.measured <= self.high + SLACK * max(1.0, self.high)
+
+
+def per_step(did: Drafted | None) -> Figure:
+    """Return what was drafted as a figure; undefined where the engine does not tell."""
+    if did is None:
+        return undefined("tokens/step", PER_STEP, "the engine does not expose these counters", "steps")
+    return Figure(did.measured, "tokens/step", PER_STEP, did.steps, "steps")
 
 
 def drafted(candidate: Candidate, views: Sequence[LoadView]) -> Drafted | None:
