@@ -58,6 +58,10 @@ def test_traffic_is_kept_with_the_run_and_is_no_part_of_what_identifies_it(works
     after = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
     assert after.manifest.traffic == Traffic({1: 1.0}, "running.json", 3, 1)
     assert after.fingerprint == before.fingerprint
+    assert after.notes == before.notes
+    Path("space.yaml").write_text(more.replace("{prometheus: running.json}", "{shares: {1: 0.5, 2: 0.5}}"))
+    found = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+    assert "traffic: 50% of the busy time is at a concurrency above 1 (up to 2)" in found.notes[-1]
 
 
 def test_inherited_variables_that_shape_the_engine_count(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -170,7 +170,7 @@ def test_traffic_that_is_added_to_a_finished_run_weighs_anew_what_was_measured(w
     assert math.log(before.objective.value or 0.0) == pytest.approx((one + four) / 2)
     assert math.log(after.objective.value or 0.0) == pytest.approx((6 * one + four) / 7)
     page = (workshop / "run/report.md").read_text()
-    assert "12% of the busy time is at more than 4 requests at once (up to 9), which was not measured" in page
+    assert "traffic: 12% of the busy time is at a concurrency above 4 (up to 9), which no load point" in page
     artifact = yaml.safe_load(again.report.artifact.read_text())["answers"][0]
     assert artifact["traffic"]["shares"] == {"1": 0.75, "4": 0.125}
 

@@ -18,6 +18,7 @@ from tuner.space.candidates import candidates, devices_per_engine, unavailable_r
 from tuner.space.eval_sets import load_eval_set
 from tuner.space.model_refs import resolve_model, settle_model
 from tuner.space.schema import SearchSpace, load_space
+from tuner.space.traffic import by_temperature, not_covered
 from tuner.space.versions import version_row
 from tuner.version import tuner_version
 
@@ -111,7 +112,11 @@ def prepare(request: SweepRequest) -> Prepared:
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
-        notes=(*notes, *(f"not tried: {label}: {reason}" for label, reason in unavailable.items())),
+        notes=(
+            *notes,
+            *(f"not tried: {label}: {reason}" for label, reason in unavailable.items()),
+            *not_covered(by_temperature(space.traffic, space.load_points)),
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from tuner.report_page import report_markdown
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
 from tuner.report_sections.noise import noise_section
-from tuner.space.traffic import by_temperature
+from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
 from tuner.words import unfinished_words
@@ -140,6 +140,7 @@ def _run_warnings(manifest: RunManifest, stored: Manifest, unfinished: str) -> l
     if manifest.protocol.reduced:
         warnings.append(f"reduced protocol: {manifest.protocol.reduced}")
     warnings += [f"not tried: {label}: {reason}" for label, reason in manifest.unavailable.items()]
+    warnings += not_covered(by_temperature(manifest.traffic, manifest.load_points))
     warnings += [f"left out: {broken}" for broken in stored.broken]
     return warnings
 

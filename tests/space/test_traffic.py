@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tuner.errors import SpaceError
 from tuner.records import LoadPoint, Sampling, Traffic
 from tuner.space.schema import SearchSpace, load_space
-from tuner.space.traffic import METRIC, NO_TRAFFIC_WEIGHT, coverage, parse_prometheus, weighted
+from tuner.space.traffic import METRIC, NO_TRAFFIC_WEIGHT, coverage, not_covered, parse_prometheus, weighted
 
 BASE = "k: 1\ndrafts: [{method: ngram}]\nload_points:\n  - {eval_set: chat, concurrency: [1, 8, 32]}\n"
 Write = Callable[[str], Path]
@@ -243,6 +243,17 @@ def test_every_share_is_somewhere_and_none_is_twice(raw: dict[int, float], measu
             alone = coverage(Traffic({n: 1.0}), measured).shares
             (chosen,) = [c for c, share in alone.items() if share]
             assert abs(math.log(n / chosen)) == pytest.approx(nearest, abs=1e-12)
+
+
+def test_what_is_not_covered_is_told_once() -> None:
+    covered = coverage(Traffic({1: 0.5, 32: 0.496, 50: 0.004}), (4, 32))
+    above = (
+        "traffic: less than 1 % of the busy time is at a concurrency above 32 (up to 50), which no load point "
+        "measures: it counts nowhere"
+    )
+    below = "traffic: 50% of the busy time is at a concurrency below 4 and counts as 4"
+    assert not_covered({0.0: covered, 0.7: covered}) == (above, below)
+    assert not_covered({0.0: coverage(Traffic({4: 1.0}), (4, 32))}) == ()
 
 
 def test_a_load_point_without_traffic_can_still_be_looked_at_alone() -> None:

@@ -118,7 +118,8 @@ def _sentences(findings: Findings, answer: Answer, surface: Surface, names: Sequ
         if not same:
             yield f"With {held} at all of them it {crossover_words(surface.static_crossover)}."
         yield ""
-        yield _static_words(static, covered, findings.goal.metric, names) + _coverage_words(covered)
+        missing = f" {covered.beyond:.0%} of the busy time is not covered." if covered and covered.beyond else ""
+        yield _static_words(static, covered, findings.goal.metric, names) + missing
     else:
         yield f"With the best K at each concurrency, speculation {words}."
     yield ""
@@ -163,22 +164,3 @@ def _source(traffic: Traffic) -> str:
     if not traffic.source:
         return ""
     return f" ({traffic.source}: {traffic.samples:,} samples, {traffic.idle / traffic.samples:.0%} of them idle)"
-
-
-def _coverage_words(covered: Coverage | None) -> str:
-    if covered is None:
-        return ""
-    measured = sorted(covered.shares)
-    words = ""
-    if covered.beyond:
-        words += (
-            f" {_percent(covered.beyond)} of the busy time is at more than {measured[-1]} requests at once (up to "
-            f"{covered.largest}), which was not measured: it is not in this figure."
-        )
-    if covered.below:
-        words += f" {_percent(covered.below)} is at fewer than {measured[0]} and counts as {measured[0]}."
-    return words
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}" if share >= 0.01 else "Less than 1 %"

@@ -165,6 +165,30 @@ def by_temperature(traffic: Traffic | None, points: Sequence[LoadPoint]) -> dict
     return {t: coverage(traffic, (p.concurrency for p in points if p.sampling.temperature == t)) for t in temperatures}
 
 
+def not_covered(found: Mapping[float, Coverage]) -> tuple[str, ...]:
+    """Return a sentence for each part of the traffic that no load point stands for as it is, each once."""
+    sentences = [sentence for covered in found.values() for sentence in _gaps(covered)]
+    return tuple(dict.fromkeys(sentences))
+
+
+def _gaps(covered: Coverage) -> Iterable[str]:
+    smallest, largest = min(covered.shares), max(covered.shares)
+    if covered.beyond:
+        yield (
+            f"traffic: {_percent(covered.beyond)} of the busy time is at a concurrency above {largest} (up to "
+            f"{covered.largest}), which no load point measures: it counts nowhere"
+        )
+    if covered.below:
+        yield (
+            f"traffic: {_percent(covered.below)} of the busy time is at a concurrency below {smallest} and "
+            f"counts as {smallest}"
+        )
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "less than 1 %"
+
+
 def weighted(points: Sequence[LoadPoint], traffic: Traffic | None) -> tuple[LoadPoint, ...]:
     """Return the load points with the traffic's shares as their weights; as they are without one.
 
