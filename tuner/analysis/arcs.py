@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tuner.analysis import steptime
 from tuner.analysis.growth_curve import growth_curve, reference_growth
 from tuner.analysis.steptime import Floats
-from tuner.records import GrowthSource, Observed
+from tuner.records import Candidate, GrowthSource, Observed, canonical_json
 
 LEVEL_SD, SLOPE_SD, SMOOTH_SD, ROUGH_SD, SMOOTH_LENGTH = 0.02, 0.003, 0.012, 0.004, 3.0
 """Log SDs of a curve's deviation: as a whole, by K, what neighbouring K share (over how many K), each K's own."""
@@ -40,7 +40,10 @@ class ModelError:
 
 @dataclass(frozen=True)
 class Arc:
-    """One draft at one load point.  measured: by K, at least one.  ks: sorted, those measured included."""
+    """One draft at one load point.
+
+    draft, load: names of the two.  measured: by K, at least one.  ks: sorted, those measured included.
+    """
 
     draft: str
     load: str
@@ -74,6 +77,13 @@ class Block:
     def noisy(self, prior: Floats) -> Floats:
         """Return the covariance of the measured times."""
         return np.asarray(prior[np.ix_(self.at, self.at)] + np.diag(self.noise))
+
+
+def curve_name(candidate: Candidate) -> str:
+    """Return what candidates have in common that differ in K alone."""
+    spec = candidate.speculation
+    named = None if spec is None else [spec.draft_name, spec.method, spec.draft, dict(spec.options)]
+    return canonical_json([named, dict(candidate.engine_args)])
 
 
 def block(arc: Arc, baseline: Observed | None, model: ModelError, loads: int) -> Block:

@@ -25,7 +25,7 @@ SCALES = ((0.5, 0.3), (1.0, 0.4), (2.0, 0.17), (4.0, 0.09), (10.0, 0.04))
 """How much larger deviations may be than assumed, and how likely that is before anything was measured."""
 SHARED = 0.5
 """How far deviations at one load point are those at another."""
-_ITERATIONS, _LONGEST = 10, 1.0
+_ITERATIONS, _LONGEST, _CONVERGED = 10, 1.0, 1e-3
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def _rows(arc: Arc, drafts: Sequence[str]) -> Rows:
 
 def _formula(logs: Floats, rows: Rows, found: Sequence[Structure]) -> tuple[Floats, Floats]:
     tokens = rows.concurrency * (rows.k + 1)
-    by_padding = {s.padding: steptime.padded(tokens, s.padding) for s in found}
+    by_padding = {name: steptime.padded(tokens, name) for name in dict.fromkeys(s.padding for s in found)}
     return steptime.log_times(logs, rows, np.asarray([by_padding[s.padding] for s in found]))
 
 
@@ -189,6 +189,8 @@ def _climb(centre: Floats, data: _Data, found: Sequence[Structure], scale: float
         step = np.linalg.solve(hessian, pull[..., None])[..., 0]
         longest = np.abs(step).max(axis=1, keepdims=True)
         logs = logs + step * np.minimum(1.0, _LONGEST / np.maximum(longest, 1e-12))
+        if longest.max() < _CONVERGED:
+            break
     return logs
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from tuner.records import Candidate, Observed, Outcome, Tried, canonical_json
+from tuner.analysis.arcs import curve_name
+from tuner.records import Candidate, Observed, Outcome, Tried
 from tuner.search.feasible import ruled_out
 
 
@@ -20,7 +21,7 @@ class Curve:
 
     candidates: tuple[Candidate, ...]
 
-    @property
+    @cached_property
     def ks(self) -> tuple[int, ...]:
         """Every K."""
         return tuple(c.k for c in self.candidates)
@@ -31,10 +32,10 @@ class Curve:
         spec = self.candidates[0].speculation
         return (spec.method, spec.draft) if spec else ("", None)
 
-    @property
+    @cached_property
     def name(self) -> str:
-        """Identity of the curve among those of one set of engine arguments."""
-        return self.candidates[0].key
+        """Identity of the curve."""
+        return curve_name(self.candidates[0])
 
     @property
     def args_key(self) -> str:
@@ -44,12 +45,10 @@ class Curve:
 
 def curves(candidates: Iterable[Candidate]) -> tuple[Curve, ...]:
     """Return a curve per draft, options and engine arguments, in the order in which they first appear."""
-    groups: dict[tuple[str, ...], dict[int, Candidate]] = {}
+    groups: dict[str, dict[int, Candidate]] = {}
     for candidate in candidates:
-        spec = candidate.speculation
-        if spec is not None:
-            name = (spec.draft_name, spec.method, spec.draft or "", canonical_json(dict(spec.options)))
-            groups.setdefault((*name, candidate.args_key), {}).setdefault(candidate.k, candidate)
+        if candidate.k:
+            groups.setdefault(curve_name(candidate), {}).setdefault(candidate.k, candidate)
     return tuple(Curve(tuple(group[k] for k in sorted(group))) for group in groups.values())
 
 

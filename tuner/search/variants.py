@@ -62,7 +62,7 @@ def _set_variance(shifts: Floats) -> float:
 
 def _shifts(nodes: Sequence[tuple[Curve, int]], reference: Curve, variance: float) -> Floats:
     """Return the covariance of the nodes' shifts against the reference."""
-    sets = {id(curve): _values(curve.candidates[0]) for curve, _ in nodes}
+    sets = {id(curve): _values(curve.candidates[0]) for curve in {id(curve): curve for curve, _ in nodes}.values()}
     first = _values(reference.candidates[0])
     every = [first, *(sets[id(curve)] for curve, _ in nodes)]
     names = sorted({name for values in every for name in values})

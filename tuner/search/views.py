@@ -33,14 +33,19 @@ def view(
     loads: Sequence[LoadPoint],
     model: ModelError,
     fits: Mapping[str, Fit],
+    *,
+    widely: bool,
 ) -> View:
-    """Return the view over these load points."""
+    """Return the view over these load points.
+
+    widely: include the families' other curves of which nothing was tried yet.
+    """
     known, varied = [], []
     for curve in references:
         belief = believe(curve, fits, history, loads)
         if belief is not None:
             known.append(belief)
-            others = [c for c in every if c.family == curve.family and c != curve and _alive(c, history)]
+            others = [c for c in every if c.family == curve.family and c is not curve and _counts(c, history, widely)]
             varied += around(belief, others, history, loads, model)
     plain = _baselines(every, history, loads, model)
     measured = [
@@ -54,8 +59,8 @@ def view(
     return View(tuple(known), tuple(varied), best, pays)
 
 
-def _alive(curve: Curve, history: History) -> bool:
-    return bool(history.open(curve) or history.of(curve, Outcome.MEASURED, Outcome.RUNNING))
+def _counts(curve: Curve, history: History, widely: bool) -> bool:
+    return bool(history.of(curve, Outcome.MEASURED, Outcome.RUNNING) or (widely and history.open(curve)))
 
 
 def _baselines(every: Sequence[Curve], history: History, loads: Sequence[LoadPoint], model: ModelError) -> list[Best]:
