@@ -145,7 +145,8 @@ def test_one_answer_a_candidate_the_first_that_worked(make_trial: Make) -> None:
 
 
 def test_a_trial_of_another_device_is_carried_over_by_its_own_baseline(make_trial: Make) -> None:
-    # On a device that is half as fast speculation halves the time too: as if it had taken 10 ms on the first.
+    # On a device that is half as fast speculation halves the time too. The first candidate ran there, so all is told
+    # as if it had.
     trials = [
         make_trial(0, tpot=0.02, device="fast"),
         make_trial(1, tpot=0.04, device="slow"),
@@ -154,8 +155,24 @@ def test_a_trial_of_another_device_is_carried_over_by_its_own_baseline(make_tria
     ]
     found = tried(trials, [LOAD], [trial.record.candidate for trial in trials])
     seconds = {one.candidate.k: math.exp(one.loads[LOAD.key].log_tpot) for one in found}
-    assert seconds == {0: pytest.approx(0.02), 2: pytest.approx(0.01), 3: pytest.approx(0.015)}
-    assert found[-1].loads[LOAD.key].log_tpot == told(trials[3], [LOAD], None).tried.loads[LOAD.key].log_tpot
+    assert seconds == {0: pytest.approx(0.04), 2: pytest.approx(0.02), 3: pytest.approx(0.03)}
+
+
+def test_it_does_not_matter_which_devices_baseline_the_study_was_told_of(make_trial: Make) -> None:
+    fast, slow = make_trial(0, tpot=0.02, device="fast"), make_trial(1, tpot=0.04, device="slow")
+    later = [(make_trial(2, k=2, tpot=0.02, device="slow"), slow), (make_trial(3, k=3, device="fast"), fast)]
+
+    def known(plain: Trial) -> list[float]:
+        found = comparable([told(trial, [LOAD], own) for trial, own in [(plain, plain), *later]])
+        return [one.loads[LOAD.key].log_tpot for one in found]
+
+    assert known(fast) == pytest.approx(known(slow))
+
+
+def test_on_one_device_nothing_is_changed(make_trial: Make) -> None:
+    plain, fast = make_trial(0, tpot=lambda load, i, r: 0.02 + 0.001 * i), make_trial(1, k=2, tpot=0.013)
+    found = [told(plain, [LOAD], plain), told(fast, [LOAD], plain)]
+    assert comparable(found) == [one.tried for one in found]
 
 
 def test_without_a_baseline_of_its_own_a_trial_stands_as_measured(make_trial: Make) -> None:

@@ -129,20 +129,25 @@ def _log_tpot(trial: Trial, load: LoadPoint) -> float | None:
 
 
 def comparable(found: Sequence[Told]) -> list[Tried]:
-    """Return trials of several devices as if all had run on one: each is carried over by its own baselines.
+    """Return trials of several devices as if all had run on one: each is carried over by its own baseline.
 
-    Where its own baseline is not the one that the study holds for its engine arguments, a trial's log TPOT keeps its
-    distance to its own: that is the speedup, and the devices' difference is no property of a candidate.
+    found: in the order of their records.  The device is that of the first candidate with a baseline, whichever device's
+    baseline the study holds. A trial's log TPOT keeps its distance to its own baseline: that is the speedup, and how
+    devices differ is no property of a candidate.
     """
-    plain = {one.tried.candidate.args_key: one.tried.loads for one in found if not one.tried.candidate.k}
+    plain: dict[str, Mapping[str, float]] = {}
+    for one in found:
+        if one.baseline:
+            plain.setdefault(one.tried.candidate.args_key, one.baseline)
     return [_carried_over(one, plain.get(one.tried.candidate.args_key, {})) for one in found]
 
 
-def _carried_over(one: Told, plain: Mapping[str, Observed]) -> Tried:
-    def shift(key: str) -> float:
-        return plain[key].log_tpot - one.baseline[key] if key in plain and key in one.baseline else 0.0
-
-    loads = {key: replace(seen, log_tpot=seen.log_tpot + shift(key)) for key, seen in one.tried.loads.items()}
+def _carried_over(one: Told, plain: Mapping[str, float]) -> Tried:
+    loads = {}
+    for key, seen in one.tried.loads.items():
+        own = one.baseline.get(key) if one.tried.candidate.k else seen.log_tpot
+        shift = plain[key] - own if key in plain and own is not None else 0.0
+        loads[key] = replace(seen, log_tpot=seen.log_tpot + shift)
     return replace(one.tried, loads=loads)
 
 
