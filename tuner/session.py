@@ -12,12 +12,13 @@ from tuner.measuring import Measuring
 from tuner.pool import Pool, open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import Metric, TrialRecord, short_hash
+from tuner.records import Goal, Metric, TrialRecord, short_hash
 from tuner.search.samplers import Search
 from tuner.search.study import Study
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
 from tuner.sources.done import counts_as_done
+from tuner.space.search_space import GRID, GUIDED
 from tuner.store import RunStore
 
 
@@ -88,6 +89,8 @@ def measure(
     )
     for note in study.notes:
         view.message(note)
+    if (options.sampler or prepared.space.sampler) == GUIDED and _beyond_guided(prepared):
+        view.message("the guided search knows TPOT alone: for this objective every candidate is measured")
     with (
         closing(study),
         open_pool(
@@ -109,8 +112,17 @@ def measure(
 
 
 def search_of(prepared: Prepared, options: SweepOptions) -> Search:
-    """Return how candidates are chosen."""
-    return Search(options.sampler or prepared.space.sampler, prepared.space.load_points)
+    """Return how candidates are chosen.
+
+    The guided search predicts TPOT and knows of no limits: where another metric decides, or a limit does, it might stop
+    before the best candidate is measured. Every candidate is measured then.
+    """
+    asked = options.sampler or prepared.space.sampler
+    return Search(GRID if asked == GUIDED and _beyond_guided(prepared) else asked, prepared.space.load_points)
+
+
+def _beyond_guided(prepared: Prepared) -> bool:
+    return prepared.manifest.goal != Goal()
 
 
 def tell_where(options: SweepOptions, store: RunStore, view: SweepView) -> None:
