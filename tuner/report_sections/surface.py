@@ -22,8 +22,8 @@ from tuner.words import full_label, times
 
 _ABOUT = (
     "Best: the fastest, or the smallest K of its draft that noise does not separate from it; no speculation where "
-    "nothing is clearly faster. Each interval is one of 95 % by itself: for the verdict more is asked. Where a figure "
-    "is of one engine life, it is that of the best of several, and too high on average."
+    "nothing is clearly faster. Only measured K are compared. Each interval is one of 95 % by itself: for the verdict "
+    "more is asked. Where a figure is of one engine life, it is that of the best of several, and too high on average."
 )
 
 
