@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
 
-from tuner.records import Candidate, Outcome, Tried
-from tuner.search.left import k_words, left_words
+from tuner.analysis.foretold import Foretold
+from tuner.records import Candidate, LoadPoint, Observed, Outcome, Sampling, Tried
+from tuner.search.left import k_words, left_words, predicted_speedups
 
 Make = Callable[..., Candidate]
 
@@ -51,3 +53,21 @@ def test_other_engine_arguments_are_another_curve(make_candidate: Make) -> None:
 def test_nothing_is_left_where_all_was_tried(make_candidate: Make) -> None:
     space = [make_candidate(0), make_candidate(1)]
     assert left_words(space, [Tried(c, Outcome.FAILED) for c in space], {}, "a limit") == ()
+
+
+def test_predicted_speedups_are_weighted_over_the_load_points_of_the_best_temperature(make_candidate: Make) -> None:
+    cold, busy = LoadPoint("chat", weight=3.0), LoadPoint("chat", concurrency=8)
+    warm = LoadPoint("chat", sampling=Sampling(temperature=0.7))
+    loads = {load.key: Observed(math.log(seconds)) for load, seconds in ((cold, 0.02), (busy, 0.04), (warm, 0.02))}
+    tried = [Tried(make_candidate(0), Outcome.MEASURED, loads), Tried(make_candidate(8), Outcome.MEASURED, loads)]
+    two, three = make_candidate(2), make_candidate(3)
+    report = [
+        Foretold(make_candidate(8), cold, math.log(0.001), 0.1, math.log(0.02)),
+        # At temperature 0 twice as fast with weight 3 and no faster with weight 1: 2^(3/4).
+        Foretold(two, cold, math.log(0.01), 0.1, None),
+        Foretold(two, busy, math.log(0.04), 0.1, None),
+        Foretold(two, warm, math.log(0.016), 0.1, None),
+        Foretold(three, cold, None, None, None),
+        Foretold(make_candidate(2, args={"max_num_seqs": 1}), cold, math.log(0.01), 0.1, None),
+    ]
+    assert predicted_speedups(report, tried) == {two.key: pytest.approx(2**0.75)}

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
+from tuner.analysis.foretold import Foretold
 from tuner.records import Candidate, Outcome, Tried
 from tuner.search.feasible import ruled_out
 from tuner.words import distinguishing
@@ -29,6 +31,25 @@ def left_words(
                 f"{name}: K = {k_words(c.k for c in of_reason)} not measured: {_words(reason, of_reason, predicted)}"
             )
     return tuple(lines)
+
+
+def predicted_speedups(report: Iterable[Foretold], tried: Sequence[Tried]) -> dict[str, float]:
+    """Return the speedup over no speculation that is predicted of candidates without measurement, by key.
+
+    The weighted geometric mean over the load points of a temperature; of several temperatures the largest.
+    """
+    plain = {one.candidate.args_key: one.loads for one in tried if not one.candidate.k and one.loads}
+    gains: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    for one in report:
+        baseline = plain.get(one.candidate.args_key, {}).get(one.load.key)
+        if one.measured is None and one.predicted is not None and baseline is not None:
+            place = (one.candidate.key, one.load.sampling.temperature)
+            gains.setdefault(place, []).append((one.load.weight, baseline.log_tpot - one.predicted))
+    found: dict[str, float] = {}
+    for (key, _), pairs in gains.items():
+        mean = math.fsum(weight * gain for weight, gain in pairs) / math.fsum(weight for weight, _ in pairs)
+        found[key] = max(found.get(key, 0.0), math.exp(mean))
+    return found
 
 
 def k_words(ks: Iterable[int]) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from tuner.errors import InputError
 from tuner.records import Candidate, LoadPoint, Tried
 from tuner.search.guided import Decision, Guided, GuidedSettings
+from tuner.search.left import predicted_speedups
 from tuner.search.parameters import Parameters
 from tuner.space.search_space import GRID, GUIDED, SAMPLERS
 
@@ -55,7 +56,9 @@ class Search:
 
     def predicted(self, candidates: Sequence[Candidate], tried: Sequence[Tried]) -> dict[str, float]:
         """Return the speedup over no speculation that is predicted of what was not measured, by candidate key."""
-        return {}
+        if self.sampler != GUIDED:
+            return {}
+        return predicted_speedups(Guided(candidates, self.loads, self.settings).report(tried), tried)
 
     def expected(self, candidates: Sequence[Candidate]) -> int:
         """Return how many candidates will be measured in all, a guess where that depends on what is found.
