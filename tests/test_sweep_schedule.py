@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tuner.cli.closing import closing_table, summary
 from tuner.prepare import SweepRequest, prepare
 from tuner.progress import Progress
 from tuner.records import Role, TrialRecord
@@ -67,7 +68,8 @@ def schedule_lives(view: View) -> list[str]:
 
 def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
     view = View()
-    findings = sweep(view).report.findings
+    result = sweep(view)
+    findings = result.report.findings
     assert findings.answers[0].best.label == "good K=1"
     assert sorted(schedule_lives(view)) == ["good K=1", "good K=3 (K schedule)", "no speculation"]
     (found,) = findings.schedules
@@ -85,6 +87,9 @@ def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
     assert (answer["schedule"]["exportable"], answer["schedule"]["ranges"]) == (True, SCHEDULE)
     assert answer["recommended"]["static_serve_config"] == "serve.static.yaml"
     assert "## K schedule" in (run / "report.md").read_text()
+    assert f"K schedule: {found.why}" in " ".join(closing_table(result.report, width=2000).split("\n"))
+    (told,) = summary(result)["answers"]  # type: ignore[misc, union-attr]
+    assert told["schedule"] == {"exportable": True, "why": found.why}  # type: ignore[index, call-overload]
     again = View()
     assert sweep(again).report.findings.schedules == findings.schedules
     assert again.done == []

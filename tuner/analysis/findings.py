@@ -63,7 +63,7 @@ def findings(
                 single.worked,
                 {trial.record.number: single.first_life(trial) for trial in single.worked},
                 contenders,
-                [trial for trial in trials if trial.record.ok and trial.record.role is Role.FINAL],
+                [t for t in trials if t.record.ok and t.record.role in (Role.FINAL, Role.SCHEDULE)],
             ),
             *uncompared_outputs(answers),
             *_final_warnings(judgement, protocol),

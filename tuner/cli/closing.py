@@ -23,6 +23,8 @@ def closing_table(report: Report, width: int | None = None) -> str:
                 f"[bold]{escape(verdict_words(answer))}[/] at temperature {answer.temperature:g}", highlight=False
             )
             console.print(answer.why, markup=False, highlight=False)
+            for schedule in (found for found in report.findings.schedules if found.temperature == answer.temperature):
+                console.print(f"K schedule: {schedule.why}", markup=False, highlight=False)
         for warning in report.findings.warnings:
             console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
         for trial, reason in report.findings.failed.items():
@@ -95,6 +97,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
                 "up_to": answer.up_to,
                 "below": answer.below,
                 "why": answer.why,
+                "schedule": _schedule(report, answer),
             }
             for answer in report.findings.answers
         ],
@@ -107,6 +110,12 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "wall_s": round(result.wall_s, 1),
         "overhead_s": round(result.overhead_s, 1),
     }
+
+
+def _schedule(report: Report, answer: Answer) -> Json:
+    """Return what came of a K schedule at the answer's temperature; None where none was asked for."""
+    found = next((one for one in report.findings.schedules if one.temperature == answer.temperature), None)
+    return {"exportable": found.exportable, "why": found.why} if found else None
 
 
 def _best(answer: Answer) -> Json:
