@@ -17,7 +17,7 @@ from optuna.samplers import RandomSampler
 from tuner.errors import InputError
 from tuner.records import Candidate, Growth, GrowthSource, Json, LoadPoint, Observed, Outcome, Speculation, Tried
 from tuner.search.attributes import CONSTRAINTS, NUMBER, OBSERVED
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.guided_sampler import PolicySampler
 from tuner.search.mapped_sampler import MappedSampler
 from tuner.search.observing import Told, comparable, told_json
@@ -323,7 +323,7 @@ def test_a_decision_among_a_thousand_trials_takes_well_under_a_second(sampler: s
     assert len(candidates) > 1000
     sweep = Sweep(candidates, sampler)
     for number, candidate in enumerate(candidates[:1000]):
-        one = measured(candidate, 0.5 + hash(candidate.key) % 100 / 300)
+        one = measured(candidate, 0.5 + number % 100 / 300)
         values = [math.exp(one.loads[LOAD.key].log_tpot)]
         sweep.study.add(candidate, values, {NUMBER: number, OBSERVED: told_json(Told(one, {}))})
     began_s = time.process_time()

@@ -10,7 +10,7 @@ from tuner.records import (
     TrialRecord,
     WorkerFacts,
 )
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.schedule import Scheduler, Task
 
 BASE = Candidate({"max_model_len": 512})

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import cast
 
 from tuner.records import Candidate, Protocol, Role, Trial
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.telling import Telling
 from tuner.sources import Budget
 from tuner.sources.single import SingleLives

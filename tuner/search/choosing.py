@@ -11,7 +11,7 @@ from optuna.trial import TrialState
 
 from tuner.records import Candidate, Outcome, Tried
 from tuner.search.attributes import CANDIDATE, CONSTRAINTS, NUMBER, OBSERVED, TOLD
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.observing import Told, comparable, told_from
 from tuner.search.parameters import Parameters
 

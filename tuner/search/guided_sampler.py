@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tuner.records import Candidate
 from tuner.search.choosing import Choosing
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.parameters import Parameters
 
 if TYPE_CHECKING:

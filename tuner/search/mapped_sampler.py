@@ -10,7 +10,7 @@ from optuna.samplers import BaseSampler
 
 from tuner.records import Candidate, short_hash
 from tuner.search.choosing import Choosing
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.parameters import Parameters
 
 if TYPE_CHECKING:

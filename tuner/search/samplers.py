@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from tuner.errors import InputError
 from tuner.records import Candidate, LoadPoint, Tried
-from tuner.search.guided import Decision, Guided, GuidedSettings
+from tuner.search.decision import Decision
+from tuner.search.guided import Guided, GuidedSettings
 from tuner.search.left import predicted_speedups
 from tuner.search.parameters import Parameters
 from tuner.space.search_space import GRID, GUIDED, SAMPLERS

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from tuner.records import Candidate, Role, TrialRecord
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 
 
 @dataclass(frozen=True)

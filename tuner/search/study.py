@@ -21,7 +21,7 @@ from tuner.search.database import (
     set_aside_sqlite,
     without_password,
 )
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.parameters import Parameters
 from tuner.search.samplers import Search
 

@@ -9,7 +9,7 @@ from tuner.analysis.limits import constraints
 from tuner.analysis.metrics import trial_figures
 from tuner.records import Goal, Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
 from tuner.search.attributes import CONSTRAINTS, NUMBER, OBSERVED
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.observing import QUESTIONS, answers, told, told_json
 from tuner.search.study import Study
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tuner.records import Candidate, Protocol, Role, TrialRecord, WorkerFacts
-from tuner.search.guided import Decision
+from tuner.search.decision import Decision
 from tuner.search.schedule import Scheduler, Task
 from tuner.search.telling import Telling
 from tuner.sources.base import Budget
