@@ -26,6 +26,7 @@ drafts:
   - {name: ngram, method: ngram, options: {prompt_lookup_min: 2, prompt_lookup_max: 4}, k: [3]}
 load_points:
   - {eval_set: demo, temperature: 0, concurrency: 1, max_tokens: 24, num_prompts: 4}
+search: {sampler: grid}
 protocol: {repeats: 2, lives: 3, warmup_requests: 1, baseline_again: false, reduced: It only proves the path.}
 """
 
