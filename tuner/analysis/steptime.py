@@ -36,7 +36,7 @@ PRIOR: tuple[tuple[float, float], ...] = (
     (float(np.log(0.9)), 0.4),
     (0.0, 0.35),
     (float(np.log(0.001)), 1.5),
-    (float(np.log(0.06)), 1.2),
+    (float(np.log(0.1)), 1.2),
     (float(np.log(0.004)), 1.3),
 )
 """Mean and SD of the logarithms; those of S and B are about the baseline and the structure."""
@@ -75,11 +75,12 @@ def structures(rows: Rows) -> list[Structure]:
     most = float(padded(tokens, "powers of two").max())
     bends = [2.0**power for power in range(2, 13) if tokens.min() < 1.5 * 2.0**power and 2.0**power < most]
     total = sum(paddings.values())
+    straight = STRAIGHT if bends else 1.0
     found = []
     for name, share in paddings.items():
-        found.append(Structure(name, 64 * most, float(np.log(share / total * STRAIGHT))))
+        found.append(Structure(name, 64 * most, float(np.log(share / total * straight))))
         for bend in bends:
-            found.append(Structure(name, bend, float(np.log(share / total * (1 - STRAIGHT) / len(bends)))))
+            found.append(Structure(name, bend, float(np.log(share / total * (1 - straight) / len(bends)))))
     return found
 
 
