@@ -107,7 +107,7 @@ def test_a_simulated_sweep_can_be_asked(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "space.yaml").write_text(SPACE)
     (tmp_path / "prompts.jsonl").write_text(PROMPTS)
-    assert run("sweep", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--quiet") == 0
+    assert run("sweep", "--space", "space.yaml", "--engine", "sim", "--sampler", "grid", "--out", "run", "--quiet") == 0
     capsys.readouterr()
     assert run("breakeven", "run", "--json", "--plot", "need.svg") == 0
     document = json.loads(capsys.readouterr().out)
