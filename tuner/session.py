@@ -112,13 +112,18 @@ def measure(
 
 
 def search_of(prepared: Prepared, options: SweepOptions) -> Search:
-    """Return how candidates are chosen.
+    """Return how candidates are chosen."""
+    return Search(sampler_of(prepared, options.sampler), prepared.space.load_points)
+
+
+def sampler_of(prepared: Prepared, asked: str | None = None) -> str:
+    """Return the sampler of a sweep.  asked: by the command line, None for what the space says.
 
     The guided search predicts TPOT and knows of no limits: where another metric decides, or a limit does, it might stop
     before the best candidate is measured. Every candidate is measured then.
     """
-    asked = options.sampler or prepared.space.sampler
-    return Search(GRID if asked == GUIDED and _beyond_guided(prepared) else asked, prepared.space.load_points)
+    sampler = asked or prepared.space.sampler
+    return GRID if sampler == GUIDED and _beyond_guided(prepared) else sampler
 
 
 def _beyond_guided(prepared: Prepared) -> bool:

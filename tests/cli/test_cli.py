@@ -98,6 +98,9 @@ def test_a_plan_says_where_fewer_starts_are_usual(capsys: pytest.CaptureFixture[
     assert "\n3 engine starts" in planned and "fewer" not in planned
     assert run("plan", "--space", "grid.yaml", "--engine", "sim", "--json") == 0
     assert json.loads(capsys.readouterr().out)["sampler"] == "grid"
+    (workshop / "goal.yaml").write_text(f"{SPACE}objective: {{metric: throughput}}\n")
+    assert run("plan", "--space", "goal.yaml", "--engine", "sim") == 0
+    assert "fewer" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

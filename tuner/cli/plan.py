@@ -34,6 +34,7 @@ def plan(
     """Show every engine start of a sweep of SPACE for TARGET, with its exact command line."""
     from tuner.engine.plan import plan as plan_of
     from tuner.prepare import SweepRequest, prepare
+    from tuner.session import sampler_of
 
     request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
     prepared = prepare(request)
@@ -47,7 +48,7 @@ def plan(
             "target": planned.target,
             "space": planned.space,
             "engine": {"version": prepared.engine.version, "build": prepared.engine.build},
-            "sampler": prepared.space.sampler,
+            "sampler": sampler_of(prepared),
             "engine_starts": planned.engine_starts,
             "final_rounds": list(planned.final_rounds) if planned.final_rounds else None,
             "env": dict(planned.env),
@@ -64,10 +65,11 @@ def plan(
 def _lines(prepared: Prepared, planned: Plan, workers: int) -> Iterator[str]:
     """Yield the plan for people."""
     from tuner.analysis.distribution import MAX_PROMPTS
+    from tuner.session import sampler_of
     from tuner.space.search_space import GUIDED
     from tuner.words import ROLE_WORDS
 
-    protocol, guided = prepared.space.protocol, prepared.space.sampler == GUIDED
+    protocol, guided = prepared.space.protocol, sampler_of(prepared) == GUIDED
     yield f"{planned.target}, space {planned.space}, vLLM {prepared.engine.version} ({prepared.engine.build})"
     most = "at most " if guided else ""
     yield f"{most}{planned.engine_starts} engine starts on {workers} worker(s); at each:"
