@@ -72,9 +72,8 @@ class Guided:
 
     def _most_gain(self, references: Sequence[Curve], history: History) -> Decision | None:
         fits = fitted(references, history, self._loads, self._model)
-        others = any(curve not in references and history.open(curve) for curve in self._curves)
-        for widely in (False, True) if others else (False,):
-            views = self._views(references, history, fits, widely)
+        views = self._views(references, history, fits)
+        for widely in (False, True):
             found = [pair for view in views for pair in self._offers(view, history, widely)]
             if found:
                 option, best = max(found, key=lambda pair: pair[0].gain)
@@ -106,9 +105,7 @@ class Guided:
                 found.append((replace(option, gain=option.gain * chance), view.best))
         return found
 
-    def _views(
-        self, references: Sequence[Curve], history: History, fits: Mapping[str, Fit], widely: bool
-    ) -> list[View]:
+    def _views(self, references: Sequence[Curve], history: History, fits: Mapping[str, Fit]) -> list[View]:
         """Return a view for each objective: of each temperature all load points.
 
         Where speculation pays over none of that, also those up to the highest concurrency where it may pay.
@@ -118,7 +115,7 @@ class Guided:
             loads = tuple(load for load in self._loads if load.sampling.temperature == temperature)
             for up_to in sorted({load.concurrency for load in loads}, reverse=True):
                 low = tuple(load for load in loads if load.concurrency <= up_to)
-                seen = view(self._curves, references, history, low, self._model, fits, widely=widely)
+                seen = view(self._curves, references, history, low, self._model, fits)
                 if seen.pays or len(low) == len(loads):
                     found.append(seen)
                 if seen.pays:

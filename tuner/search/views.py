@@ -33,19 +33,14 @@ def view(
     loads: Sequence[LoadPoint],
     model: ModelError,
     fits: Mapping[str, Fit],
-    *,
-    widely: bool,
 ) -> View:
-    """Return the view over these load points.
-
-    widely: include the families' other curves of which nothing was tried yet.
-    """
+    """Return the view over these load points."""
     known, varied = [], []
     for curve in references:
         belief = believe(curve, fits, history, loads)
         if belief is not None:
             known.append(belief)
-            others = [c for c in every if c.family == curve.family and c is not curve and _counts(c, history, widely)]
+            others = [c for c in every if c.family == curve.family and c is not curve and _counts(c, history)]
             varied += around(belief, others, history, loads, model)
     plain = _baselines(every, history, loads, model)
     measured = [
@@ -59,8 +54,8 @@ def view(
     return View(tuple(known), tuple(varied), best, pays)
 
 
-def _counts(curve: Curve, history: History, widely: bool) -> bool:
-    return bool(history.of(curve, Outcome.MEASURED, Outcome.RUNNING) or (widely and history.open(curve)))
+def _counts(curve: Curve, history: History) -> bool:
+    return bool(history.of(curve, Outcome.MEASURED, Outcome.RUNNING) or history.open(curve))
 
 
 def _baselines(every: Sequence[Curve], history: History, loads: Sequence[LoadPoint], model: ModelError) -> list[Best]:
