@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -19,8 +20,9 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.searchbench.lineup import GATED_SD, NAMES, model_error, run
+from tests.searchbench.lineup import GATED_SD, NAMES, run
 from tests.searchbench.lives import Noise
+from tests.searchbench.page import write_page
 from tests.searchbench.predictions import held_out
 from tests.searchbench.published import TABLES, published
 from tests.searchbench.recorded import recorded
@@ -97,7 +99,7 @@ def other_result(seed: int, names: tuple[str, ...]) -> dict[str, object]:
     held = [
         {"surface": surface.name, **{k: _rounded(v) for k, v in asdict(one).items()}}
         for surface in runs
-        for one in held_out(surface, model_error())
+        for one in held_out(surface)
     ]
     return {
         "published": {
@@ -113,6 +115,11 @@ def other_result(seed: int, names: tuple[str, ...]) -> dict[str, object]:
     }
 
 
+def _commit() -> str:
+    asked = ["git", "-C", str(DOCUMENT.parent), "rev-parse", "--short", "HEAD"]
+    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
+
+
 def _rounded(value: object) -> object:
     return round(value, 4) if isinstance(value, float) else value
 
@@ -125,17 +132,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--strategy", action="append", choices=NAMES, help="only this one; can be given again")
     parser.add_argument("--only-simulated", action="store_true", help="leave out published and recorded surfaces")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--keep", action="store_true", help=f"write the result to {DOCUMENT.name} in docs/")
+    parser.add_argument("--keep", action="store_true", help=f"write {DOCUMENT.name} and its page in docs/")
     args = parser.parse_args(argv)
-    began_s = time.monotonic()
+    if args.keep and (args.only_simulated or args.strategy):
+        parser.error("--keep needs every strategy and every kind of surface")
+    began_s, commit = time.monotonic(), _commit()
     names = tuple(name for name in NAMES if not args.strategy or name in args.strategy)
     found = bench(args.surfaces, args.seed, names, args.workers)
-    result = {"bench": "search", "seed": args.seed, "surfaces": args.surfaces, **simulated_result(found)}
+    result = {
+        "bench": "search",
+        "seed": args.seed,
+        "commit": commit,
+        "surfaces": args.surfaces,
+        **simulated_result(found),
+    }
     if not args.only_simulated:
         result |= other_result(args.seed, names)
     result["wall_s"] = round(time.monotonic() - began_s, 1)
     if args.keep:
         DOCUMENT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        write_page(result)
     print(json.dumps(result))
     return 0 if result["ok"] else 1
 

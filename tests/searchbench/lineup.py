@@ -14,9 +14,8 @@ from tests.searchbench.published_rules import Goodput, MedianMinusMad
 from tests.searchbench.replay import Rank, Told, search, told
 from tests.searchbench.strategy import Strategy, ranked
 from tests.searchbench.surfaces import BASELINE, Surface
-from tuner.analysis.prediction import ModelError
 from tuner.records import Tried
-from tuner.search.guided import Guided, GuidedSettings
+from tuner.search.guided import Guided
 
 GUIDED = "guided"
 WITHOUT_END = ("random", "tpe", "gp")
@@ -67,14 +66,14 @@ def entry(name: str, surface: Surface, noise: Noise) -> Entry:
 
 def with_predictions(found: Told, surface: Surface, tried: Sequence[Tried]) -> Told:
     """Add how far guided's predictions were off."""
+    report = GuidedStrategy(surface).report(tried)
     grown = () if surface.family == PUBLISHED else growth_errors(surface, tried)  # there it is one table both ways
-    return replace(found, growth_errors=grown, speedup_errors=speedup_errors(surface, tried, model_error()))
-
-
-def model_error() -> ModelError:
-    """Return what guided takes figures to stray by."""
-    settings = GuidedSettings()
-    return ModelError(settings.life_sd, settings.repeat_sd)
+    return replace(
+        found,
+        growth_errors=grown,
+        speedup_errors=speedup_errors(surface, tried, report),
+        dropped_errors=speedup_errors(surface, tried, report, dropped=True),
+    )
 
 
 def run(surface: Surface, names: tuple[str, ...], noise: Noise) -> dict[str, Told]:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tests.searchbench.surfaces import BASELINE, Surface, weighted
-from tuner.analysis.prediction import ModelError, growth_curve, predict
-from tuner.records import Observed, Outcome, Tried
+from tuner.analysis.foretold import Foretold
+from tuner.records import Candidate, Observed, Outcome, Tried
+from tuner.search.guided import Guided
 
 RUNS = 2
-"""Of a draft, before its curve is predicted rather than guessed: one run tells acceptance, but no slope of time."""
+"""Of a draft, from which its time per step has a slope of its own; one run tells acceptance alone."""
 
 
 def growth_errors(surface: Surface, tried: Sequence[Tried]) -> tuple[float, ...]:
@@ -21,67 +22,85 @@ def growth_errors(surface: Surface, tried: Sequence[Tried]) -> tuple[float, ...]
         if not runs:
             continue
         top = max(runs)
-        grown = next(iter(runs[top].loads.values())).growth
+        logs = next(iter(runs[top].loads.values())).growth.logs
         truths = {c.k: surface.arms[c.key].log_growth for c in surface.candidates if c.draft_name == draft}
-        known = {k: true for k, true in truths.items() if true is not None and k < top and k not in runs}
-        if known and grown.logs:
-            logs, _ = growth_curve(grown, top, sorted(known))
-            found += [abs(float(log) - known[k]) for log, k in zip(logs, sorted(known), strict=True)]
+        found += [
+            abs(logs[k - 1] - true)
+            for k, true in truths.items()
+            if true is not None and k < top and k not in runs and logs
+        ]
     return tuple(found)
 
 
-def speedup_errors(surface: Surface, tried: Sequence[Tried], model: ModelError) -> tuple[float, ...]:
-    """Return by how much the log speedup at unmeasured K is off, weighted over load points, of drafts with RUNS."""
+def speedup_errors(
+    surface: Surface, tried: Sequence[Tried], report: Sequence[Foretold], *, dropped: bool = False
+) -> tuple[float, ...]:
+    """Return by how much the log speedup at unmeasured K is off, weighted over load points.
+
+    report: guided's own.  Of drafts with RUNS runs or more; dropped: of those with fewer instead.
+    """
     base = next(one for one in tried if one.candidate.key == BASELINE.key)
-    found = []
-    for draft in surface.drafts:
-        runs = _runs(tried, draft)
-        curve = {c.k: c.key for c in surface.candidates if c.draft_name == draft and surface.arms[c.key].fits}
-        if len(runs) < RUNS or len(runs) == len(curve):
-            continue
-        by_load = {}
-        for load in surface.loads:
-            measured = {k: one.loads[load.key] for k, one in runs.items()}
-            by_load[load.key] = predict(measured, base.loads[load.key], sorted(curve), model, load.concurrency)
-        for k in sorted(set(curve) - set(runs)):
-            gain = {key: base.loads[key].log_tpot - at[k].log_tpot for key, at in by_load.items()}
-            found.append(abs(weighted(surface.loads, gain) - surface.true_logs[curve[k]]))
-    return tuple(found)
+    gains: dict[str, dict[str, float]] = {}
+    for one in report:
+        fits = surface.arms[one.candidate.key].fits
+        few = len(_runs(tried, one.candidate.draft_name)) < RUNS
+        if one.measured is None and one.predicted is not None and fits and few == dropped:
+            gain = base.loads[one.load.key].log_tpot - one.predicted
+            gains.setdefault(one.candidate.key, {})[one.load.key] = gain
+    return tuple(abs(weighted(surface.loads, by_load) - surface.true_logs[key]) for key, by_load in gains.items())
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """One K of a real surface, predicted from the largest and the smallest K of its draft, at one load point.
+    """One K of a real surface, predicted from the largest and the smallest K of each draft, at one load point.
 
-    predicted, measured: log speedup.  growth_error: of log tokens per step, None where it does not follow.
+    predicted, measured: log speedup.  sd: of the prediction.  growth_error: of log tokens per step, None where it does
+    not follow.
     """
 
     draft: str
     k: int
     concurrency: int
     predicted: float
+    sd: float
     measured: float
     growth_error: float | None
 
 
-def held_out(surface: Surface, model: ModelError) -> list[HeldOut]:
-    """Return the prediction of every K between the smallest and the largest of each draft."""
-    base = surface.arms[BASELINE.key]
+def held_out(surface: Surface) -> list[HeldOut]:
+    """Return guided's prediction of every K between the smallest and the largest of each draft."""
+    curves = {draft: [c for c in surface.candidates if c.draft_name == draft] for draft in surface.drafts}
+    ends = [end for curve in curves.values() for end in {c.k: c for c in (_least(curve), _most(curve))}.values()]
+    tried = [_as_measured(surface, one.key) for one in (BASELINE, *ends)]
+    report = Guided([BASELINE, *surface.candidates], surface.loads).report(tried)
+    plain = surface.arms[BASELINE.key].log_tpot
     found = []
-    for draft in surface.drafts:
-        curve = {c.k: surface.arms[c.key] for c in surface.candidates if c.draft_name == draft}
-        ends = {k: curve[k] for k in (min(curve), max(curve))}
-        for load in surface.loads if len(curve) > RUNS else ():
-            seen = {k: Observed(a.log_tpot[load.key], a.ses.get(load.key), a.growth) for k, a in ends.items()}
-            plain = Observed(base.log_tpot[load.key], base.ses.get(load.key))
-            told = predict(seen, plain, sorted(curve), model, load.concurrency)
-            for k in sorted(set(curve) - set(ends)):
-                logs, true = ends[max(curve)].growth.logs, curve[k].log_growth
-                error = abs(logs[k - 1] - true) if logs and true is not None else None
-                measured = plain.log_tpot - curve[k].log_tpot[load.key]
-                predicted = plain.log_tpot - told[k].log_tpot
-                found.append(HeldOut(draft, k, load.concurrency, predicted, measured, error))
+    for one in report:
+        arm, draft = surface.arms[one.candidate.key], one.candidate.draft_name
+        logs = surface.arms[_most(curves[draft]).key].growth.logs
+        if one.measured is None and one.predicted is not None and one.sd is not None:
+            error = abs(logs[one.candidate.k - 1] - arm.log_growth) if logs and arm.log_growth is not None else None
+            base = plain[one.load.key]
+            measured = base - arm.log_tpot[one.load.key]
+            found.append(
+                HeldOut(draft, one.candidate.k, one.load.concurrency, base - one.predicted, one.sd, measured, error)
+            )
     return found
+
+
+def _least(curve: Sequence[Candidate]) -> Candidate:
+    return min(curve, key=lambda c: c.k)
+
+
+def _most(curve: Sequence[Candidate]) -> Candidate:
+    return max(curve, key=lambda c: c.k)
+
+
+def _as_measured(surface: Surface, key: str) -> Tried:
+    arm = surface.arms[key]
+    candidate = next(c for c in (BASELINE, *surface.candidates) if c.key == key)
+    loads = {load: Observed(log, arm.ses.get(load), arm.growth) for load, log in arm.log_tpot.items()}
+    return Tried(candidate, Outcome.MEASURED, loads)
 
 
 def _runs(tried: Sequence[Tried], draft: str) -> dict[int, Tried]:

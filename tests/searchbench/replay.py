@@ -31,7 +31,8 @@ class Told:
     strategy: CONFIRM_STARTS.  Seconds: of engines.  Regrets: of the choice after the search; after the search cut to
     the starts that guided used; after fresh lives of the finalists.  slowdown, behind: the choice is claimed by an
     interval over fresh lives to be faster than the baseline, or than the other finalist, and is truly slower by more
-    than SLOWDOWN, or BEHIND.
+    than SLOWDOWN, or BEHIND.  Errors: of guided's predictions at K that it did not measure; dropped: of drafts that it
+    gave a single run.
     """
 
     surface: str
@@ -50,6 +51,7 @@ class Told:
     behind: bool = False
     growth_errors: tuple[float, ...] = ()
     speedup_errors: tuple[float, ...] = ()
+    dropped_errors: tuple[float, ...] = ()
 
 
 CONFIRM_STARTS = (FINALISTS + 1) * LIVES + 1

@@ -4,56 +4,31 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.searchbench.__main__ import bench, main, simulated_result
-from tests.searchbench.lineup import NAMES, entry, run
+from tests.searchbench.__main__ import DOCUMENT, bench, main, simulated_result
+from tests.searchbench.by_hand import PEAK, SILENT, surface
+from tests.searchbench.lineup import run
 from tests.searchbench.lives import START_S, Noise, life_s, live
-from tests.searchbench.optuna_samplers import OptunaSearch
-from tests.searchbench.plain import Binary, Grid
+from tests.searchbench.page import PAGE, filled
+from tests.searchbench.plain import Grid
 from tests.searchbench.predictions import held_out
 from tests.searchbench.published import TABLES, published
-from tests.searchbench.published_rules import Goodput, MedianMinusMad, predicted
 from tests.searchbench.recorded import DATA, recorded, surface_of
 from tests.searchbench.replay import Told, search, told
 from tests.searchbench.scores import all_figures, bars, paired_regrets
 from tests.searchbench.simulated import K_MAX, KINDS, simulated
 from tests.searchbench.steps import log_growth, runs_at, told_growth, walk
 from tests.searchbench.strategy import ranked, ranked_by
-from tests.searchbench.surfaces import BASELINE, Arm, Surface, candidate, load_point
-from tuner.analysis.prediction import ModelError
+from tests.searchbench.surfaces import BASELINE, candidate, load_point
 from tuner.engine.sim.model import mean_tokens, tokens_per_step, true_tpot_s
 from tuner.engine.sim.profile import DraftModel, Profile, TargetModel
-from tuner.records import Growth, GrowthSource, Outcome, Tried
-from tuner.search.guided import Decision
+from tuner.records import GrowthSource
 
-SILENT = Noise(0.0)
 FOUND = Told("a", "simulated", ("bend",), 0.0, 2, 7, 100.0, 300.0, 0.001, 0.001, 0.0, 3)
-
-
-def surface(
-    speedups: Mapping[str, Mapping[int, float]], growths: Mapping[int, float] | None = None, fits: int = 99
-) -> Surface:
-    """Return a surface without noise.  speedups: by draft and K.  growths: tokens per step by K, of every draft."""
-    load = load_point(1)
-    arms = {BASELINE.key: Arm({load.key: math.log(0.01)})}
-    candidates = []
-    for draft, by_k in speedups.items():
-        for k, speedup in by_k.items():
-            one = candidate(draft, k)
-            candidates.append(one)
-            logs = tuple(math.log(growths[i]) for i in range(1, k + 1)) if growths else ()
-            grown = Growth(logs, GrowthSource.REPLAY, 12) if logs else Growth()
-            log = math.log(0.01 / speedup)
-            arms[one.key] = Arm({load.key: log}, logs[-1] if logs else None, grown, k <= fits)
-    return Surface("hand", "hand", (), (load,), tuple(candidates), arms, 12, 0.0, 7)
-
-
-PEAK = surface({"a": {1: 1.2, 2: 1.4, 3: 1.6, 4: 1.5, 5: 1.3, 6: 1.1, 7: 1.0, 8: 0.9}})
 
 
 # --- truth ------------------------------------------------------------------------------------------------------------
@@ -134,79 +109,6 @@ def test_what_a_life_takes() -> None:
     assert life_s(surface({"a": {1: 2.0}}), candidate("a", 1).key) == pytest.approx(START_S + 38 * 128 * 0.005)
 
 
-# --- strategies -------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_strategy_ends_without_repeating_itself(name: str) -> None:
-    two = simulated(5, 3)
-    tried = search(two, entry(name, two, SILENT).strategy, SILENT)
-    keys = [one.candidate.key for one in tried]
-    assert keys[0] == BASELINE.key
-    assert len(keys) == len(set(keys)) > 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_strategy_lives_with_failures(name: str) -> None:
-    small = surface({"a": {k: 1.0 + 0.1 * k for k in range(1, 9)}}, {k: 1.0 + 0.3 * k for k in range(1, 9)}, fits=3)
-    one = entry(name, small, SILENT)
-    tried = search(small, one.strategy, SILENT)
-    assert any(t.outcome is Outcome.MEMORY for t in tried)
-    assert small.k[one.rank(small, tried)[0]] == 3
-
-
-def test_binary_search_finds_a_peak_and_misses_a_second_one() -> None:
-    assert [t.candidate.k for t in search(PEAK, Binary(PEAK), SILENT)] == [0, 4, 5, 2, 3]
-    two = surface({"a": {1: 1.1, 2: 1.5, 3: 1.3, 4: 1.0, 5: 1.1, 6: 1.2, 7: 1.15, 8: 1.1}})
-    tried = search(two, Binary(two), SILENT)
-    assert two.regret(ranked(two, tried)[0]) == pytest.approx(math.log(1.5 / 1.2))
-
-
-def test_goodput_predicts_what_is_linear() -> None:
-    growths = {k: 1 + sum(0.8**i for i in range(1, k + 1)) for k in range(1, 9)}
-    linear = surface({"a": {k: growths[k] / (1.0 + 0.2 * k) for k in range(1, 9)}}, growths)
-    goodput = Goodput(linear)
-    tried = search(linear, goodput, SILENT)
-    assert [t.candidate.k for t in tried] == [0, 8, 1, 3, 5]
-    best = max(linear.candidates, key=lambda c: linear.true_logs[c.key])
-    assert best.k == 4
-    assert goodput.rank(tried)[0] == best.key
-    by_k = predicted(sorted(tried[1:], key=lambda t: t.candidate.k), linear.loads[0].key)
-    for one in linear.candidates:
-        assert by_k[one.k] == pytest.approx(linear.arms[one.key].log_tpot[linear.loads[0].key])
-
-
-def test_median_minus_mad_prefers_the_calm_and_the_small() -> None:
-    close = surface({"a": {1: 1.495, 2: 1.5, 3: 1.4}})
-    mad = MedianMinusMad(close)
-    assert close.k[mad.rank(search(close, mad, SILENT))[0]] == 1
-    key = candidate("a", 2).key
-    calm = replace(close, arms={**close.arms, key: replace(close.arms[key], log_tpot={close.loads[0].key: -5.2})})
-    assert calm.k[mad.rank(search(calm, MedianMinusMad(calm), SILENT))[0]] == 2
-    shaken = replace(calm.arms[key], ses={calm.loads[0].key: 0.3})
-    wild = replace(calm, arms={**calm.arms, key: shaken})
-    assert wild.k[mad.rank(search(wild, MedianMinusMad(wild), SILENT))[0]] == 1
-
-
-def test_optuna_is_told_what_was_measured() -> None:
-    sampler = OptunaSearch("tpe", PEAK, 0)
-    search(PEAK, sampler, SILENT)
-    values = {t.params["k"]: t.value for t in sampler._study.trials if t.value is not None}
-    assert values == pytest.approx({c.k: PEAK.true_logs[c.key] for c in PEAK.candidates if c.k in values})
-    assert len(values) >= 7
-
-
-def test_a_strategy_that_repeats_itself_is_an_error() -> None:
-    class Stuck:
-        name = "stuck"
-
-        def next(self, tried: Sequence[Tried]) -> Decision:
-            return Decision(PEAK.candidates[0], False, "again")
-
-    with pytest.raises(RuntimeError, match="stuck"):
-        search(PEAK, Stuck(), SILENT)
-
-
 # --- choice and figures -----------------------------------------------------------------------------------------------
 
 
@@ -253,8 +155,10 @@ def test_bars_by_hand() -> None:
         "regret_p95": replace(good, regret=0.03),
         "starts_per_draft": replace(good, starts=9),
         "engine_seconds_vs_grid_confirmed": replace(good, locate_s=600.0),
-        "growth_error": replace(good, growth_errors=(0.04,)),
-        "speedup_error": replace(good, speedup_errors=(0.06,)),
+        "growth_error_p95": replace(good, growth_errors=(0.04,)),
+        "growth_error_median": replace(good, growth_errors=(0.04,)),
+        "speedup_error_p95": replace(good, speedup_errors=(0.01, 0.01, 0.01, 0.07)),
+        "speedup_error_median": replace(good, speedup_errors=(0.06,)),
         "beats_grid": replace(good, regret=0.06),
         "confident_wrong_answers": replace(good, slowdown=True),
     }.items():
@@ -290,7 +194,7 @@ def test_recorded_surfaces_are_read_from_kept_runs() -> None:
     key = next(c.key for c in one.candidates if c.draft_name == "good" and c.k == 1)
     assert good is not None
     assert math.exp(tpots[BASELINE.key] - tpots[key]) == pytest.approx(1.30, abs=0.005)  # as in docs/real-runs.md
-    (held,) = [h for h in held_out(one, ModelError()) if h.concurrency == 1]
+    (held,) = [h for h in held_out(one) if h.concurrency == 1]
     assert (held.draft, held.k) == ("good", 3)
     assert held.measured == pytest.approx(math.log(1.30), abs=0.005)
     assert held.growth_error is not None
@@ -333,3 +237,12 @@ def test_strategies_share_one_noise() -> None:
     assert results["random"].starts == results["guided"].starts < results["grid"].starts
     assert results["grid"].starts == results["median_mad"].starts == len(one.candidates) + 1
     assert results["grid"].locate_s == results["median_mad"].locate_s
+
+
+def test_the_page_shows_the_kept_result() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    result = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    assert filled(text, result) == text
+    assert f"{result['strategies']['guided']['regret_p95']:.2f} %" in text
+    with pytest.raises(ValueError, match="no place for noise"):
+        filled(text.replace("<!-- noise -->", ""), result)
