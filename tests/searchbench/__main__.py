@@ -28,36 +28,38 @@ from tests.searchbench.published import TABLES, published
 from tests.searchbench.recorded import recorded
 from tests.searchbench.replay import Told
 from tests.searchbench.scores import all_figures, bars, by_tag
-from tests.searchbench.simulated import KINDS, simulated
+from tests.searchbench.simulated import KINDS, rough, simulated
 from tests.searchbench.surfaces import Surface
 
 LIFE_SDS = (0.0, 0.01, 0.03, 0.15)
 SURFACES = 7 * len(KINDS)
+ROUGH = 2 * len(KINDS)
 SLOW = {"gp": len(KINDS)}
 """Strategies that decide slowly take part in the first so many simulated surfaces, at little noise."""
 CHUNK = 8
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench-search.json"
 
-Task = tuple[int, tuple[int, ...], tuple[str, ...]]  # seed, numbers of simulated surfaces, strategies
+Task = tuple[int, tuple[int, ...], tuple[str, ...], bool]  # seed, numbers of simulated surfaces, strategies, rough ones
 Found = dict[str, list[Told]]
 
 
 def run_task(task: Task) -> Found:
-    """Run all strategies on some simulated surfaces, at every size of noise."""
-    seed, numbers, names = task
+    """Run all strategies on some simulated surfaces: at every size of noise, on rough ones at the small ones."""
+    seed, numbers, names, is_rough = task
     found: Found = {name: [] for name in names}
     for number in numbers:
-        surface = simulated(number, seed)
-        for life_sd in LIFE_SDS:
-            chosen = tuple(n for n in names if n not in SLOW or (number < SLOW[n] and life_sd <= GATED_SD))
+        surface = rough(number, seed) if is_rough else simulated(number, seed)
+        for life_sd in LIFE_SDS[: 2 if is_rough else None]:
+            late = is_rough or life_sd > GATED_SD
+            chosen = tuple(n for n in names if n not in SLOW or (number < SLOW[n] and not late))
             for name, told in run(surface, chosen, Noise(life_sd, seed)).items():
                 found[name].append(told)
     return found
 
 
-def bench(surfaces: int, seed: int, names: tuple[str, ...], workers: int) -> Found:
+def bench(surfaces: int, seed: int, names: tuple[str, ...], workers: int, is_rough: bool = False) -> Found:
     """Return all searches of simulated surfaces by strategy."""
-    tasks = [(seed, tuple(range(i, min(i + CHUNK, surfaces))), names) for i in range(0, surfaces, CHUNK)]
+    tasks = [(seed, tuple(range(i, min(i + CHUNK, surfaces))), names, is_rough) for i in range(0, surfaces, CHUNK)]
     found: Found = {name: [] for name in names}
     with ProcessPoolExecutor(workers, initializer=os.nice, initargs=(10,)) as pool:
         for part in pool.map(run_task, tasks):
@@ -147,6 +149,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         **simulated_result(found),
     }
     if not args.only_simulated:
+        stray = bench(ROUGH, args.seed, names, args.workers, is_rough=True)
+        result["rough"] = {"surfaces": ROUGH, "strategies": all_figures(stray)}
         result |= other_result(args.seed, names)
     result["wall_s"] = round(time.monotonic() - began_s, 1)
     if args.keep:

@@ -47,6 +47,7 @@ def tables(result: Result) -> dict[str, list[str]]:
         "predictions": _predictions(result["strategies"]["guided"]),
         "bars": _bars(result["bars"]),
         "kinds": _kinds(result["by_kind"]),
+        "rough": _strategies(result["rough"]["strategies"]),
         "published": _published(result["published"]),
         "recorded": _recorded(result["recorded"]),
     }
@@ -55,7 +56,8 @@ def tables(result: Result) -> dict[str, list[str]]:
 def _run(result: Result) -> str:
     tables, runs = result["published"]["surfaces"], len(result["recorded"]["surfaces"])
     return (
-        f"{result['surfaces']} simulated surfaces, {tables} published and {runs} recorded ones; seed {result['seed']}, "
+        f"{result['surfaces']} simulated surfaces, {result['rough']['surfaces']} rough ones, {tables} published "
+        f"and {runs} recorded ones; seed {result['seed']}, "
         f"commit {result.get('commit', 'unknown')}, {result['wall_s']:.0f} s."
     )
 
@@ -157,7 +159,7 @@ def _kinds(kinds: Mapping[str, Result]) -> list[str]:
                 f"{NAMES[rival]}: {_pair(by_name[rival])}, {by_name[rival]['starts_per_draft_mean']:.2f}",
             ]
         )
-    head = ("surfaces", "guided: mean, p95", "starts per draft", "grid", "best of the others, its starts")
+    head = ("surfaces", "guided: mean, p95", "starts per draft", "grid", "best of those between, its starts")
     losing = [
         f"{kind} ({', '.join(ahead)})"
         for kind, by_name in kinds.items()
@@ -192,10 +194,10 @@ def _recorded(recorded: Result) -> list[str]:
     ]
     head = ("run", "held out", "concurrency", "predicted speedup", "measured", "error of tokens per step")
     searches = [
-        f"- {NAMES[name]}: mean regret {of['regret_mean']:.2f} %, {of['starts_per_draft_mean']:.2f} starts per draft."
+        f"{NAMES[name]} {of['regret_mean']:.2f} % ({of['starts_per_draft_mean']:.1f})"
         for name, of in recorded["strategies"].items()
     ]
-    return [*_table(head, rows), "", *searches]
+    return [*_table(head, rows), "", f"Mean regret in replay (starts per draft): {', '.join(searches)}."]
 
 
 def _times(log: float) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,8 @@ from tuner.records import Candidate, LoadPoint
 K_MAX = 8
 MEMORY_SHARE = 0.1
 """Of surfaces on which the larger K run out of memory as they start."""
+ROUGH_SD = 0.012
+JUMPS_IN = 4
 ACCEPTANCE = ("geometric", "decaying", "cliff", "mixture")
 GRAPHS = {
     "no padding": (),
@@ -49,6 +51,29 @@ KINDS = tuple(
     for shape in ACCEPTANCE
 )
 """48 of them; surface i is of kind i mod 48."""
+
+
+def rough(number: int, seed: int) -> Surface:
+    """Return that surface with step times that follow no formula: jitter from K to K, and jumps from some K on.
+
+    Each K of a draft is off by ROUGH_SD at all load points and by as much again at each, and in one of JUMPS_IN pairs
+    of draft and load point every K from a random one on takes 5 to 25 % longer. It is part of the truth.
+    """
+    smooth = simulated(number, seed)
+    random = np.random.default_rng([seed, number, 9])
+    arms = dict(smooth.arms)
+    for draft in smooth.drafts:
+        keys = [c.key for c in smooth.candidates if c.draft_name == draft]
+        added = ROUGH_SD * random.standard_normal((len(keys), 1)) + np.zeros((len(keys), len(smooth.loads)))
+        added += ROUGH_SD * random.standard_normal(added.shape)
+        for column in range(len(smooth.loads)):
+            if random.random() * JUMPS_IN < 1.0:
+                added[int(random.integers(1, len(keys))) :, column] += math.log1p(random.uniform(0.05, 0.25))
+        for row, key in enumerate(keys):
+            more = {load.key: float(added[row, i]) for i, load in enumerate(smooth.loads)}
+            logs = {load: log + more[load] for load, log in arms[key].log_tpot.items()}
+            arms[key] = replace(arms[key], log_tpot=logs)
+    return replace(smooth, name=f"rough-{seed}-{number}", family="rough", arms=arms)
 
 
 def simulated(number: int, seed: int) -> Surface:

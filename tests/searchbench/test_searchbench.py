@@ -20,7 +20,7 @@ from tests.searchbench.published import TABLES, published
 from tests.searchbench.recorded import DATA, recorded, surface_of
 from tests.searchbench.replay import Told, search, told
 from tests.searchbench.scores import all_figures, bars, paired_regrets
-from tests.searchbench.simulated import K_MAX, KINDS, simulated
+from tests.searchbench.simulated import K_MAX, KINDS, rough, simulated
 from tests.searchbench.steps import log_growth, runs_at, told_growth, walk
 from tests.searchbench.strategy import ranked, ranked_by
 from tests.searchbench.surfaces import BASELINE, candidate, load_point
@@ -82,6 +82,22 @@ def test_the_family_has_what_it_promises() -> None:
     best = [max(one.k, key=lambda key: one.true_logs[key]) for one in few]
     assert len({one.k[key] for one, key in zip(few, best, strict=True)}) >= 4
     assert any(not arm.fits for one in few for arm in one.arms.values())
+
+
+def test_rough_surfaces_stray_from_the_formula_and_nothing_else() -> None:
+    smooth, stray = simulated(1, 6), rough(1, 6)
+    assert stray.loads == smooth.loads
+    assert stray.arms[BASELINE.key] == smooth.arms[BASELINE.key]
+    off = [
+        stray.arms[c.key].log_tpot[load.key] - smooth.arms[c.key].log_tpot[load.key]
+        for c in smooth.candidates
+        for load in smooth.loads
+    ]
+    assert 0.005 < np.median(np.abs(off)) < 0.06
+    assert min(off) > -0.08
+    assert [stray.arms[c.key].growth for c in smooth.candidates] == [
+        smooth.arms[c.key].growth for c in smooth.candidates
+    ]
 
 
 # --- noise ------------------------------------------------------------------------------------------------------------
