@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,3 +70,10 @@ def test_it_fits_without_baselines() -> None:
     runs = {k: Observed(math.log(0.01 * (1 + 0.05 * k)) - GROWTH.logs[k - 1], 0.003, GROWTH) for k in (2, 8)}
     mean, _ = fit([Arc("d", "l", 1, runs, KS)], {}, ModelError()).belief("d", {"l": 1.0})
     assert mean[4] == pytest.approx(math.log(0.01 * 1.25) - GROWTH.logs[4], abs=0.03)
+
+
+def test_doubt_about_the_parameters_is_doubt_about_the_times() -> None:
+    found = fitted(lambda c, k: 1 + 0.05 * k, (8,))
+    certain = replace(found, covs=0 * found.covs)
+    doubts = [one.belief("d", {"c8": 1.0})[1][2, 2] for one in (found, certain)]
+    assert doubts[0] > 1.5 * doubts[1]

@@ -59,6 +59,10 @@ def test_doubt_grows_with_the_distance_from_what_was_measured() -> None:
     assert found[3].sd > predict(runs([4, 8]), BASELINE, KS, ModelError())[3].sd
 
 
+def test_a_single_run_leaves_the_slope_of_the_time_open() -> None:
+    assert predict(runs([8]), BASELINE, KS, ModelError())[4].sd > 0.05
+
+
 def test_pooled_acceptance_is_trusted_less_than_a_replay() -> None:
     sure = predict({8: run(8), 4: run(4)}, BASELINE, KS, ModelError())
     vague = {k: run(k, source=GrowthSource.POOLED) for k in (4, 8)}

@@ -79,9 +79,9 @@ def test_each_temperature_has_its_own_best() -> None:
     cold, hot = load(temperature=0.0), load(temperature=1.0)
 
     def worse_when_hot(candidate: Candidate, at: LoadPoint) -> float:
-        return 0.12 * candidate.k if at.sampling.temperature else 0.0
+        return 0.15 * candidate.k if at.sampling.temperature else 0.0
 
-    world = World([cold, hot], extra=worse_when_hot)
+    world = World([cold, hot], {"good": 0.95}, {"good": 0.01}, extra=worse_when_hot)
     tried, _ = search(Guided(drafts("good"), world.loads), world)
     for at in (cold, hot):
         least = min(world.log_tpot(speculating(k), at) for k in KS)
@@ -92,7 +92,7 @@ def test_where_it_pays_only_at_low_concurrency_that_is_searched() -> None:
     def crowded(candidate: Candidate, at: LoadPoint) -> float:
         return 1.5 if candidate.k and at.concurrency > 1 else 0.0
 
-    world = World([load(1), load(64)], extra=crowded)
+    world = World([load(1), load(64)], {"good": 0.6}, {"good": 0.15}, extra=crowded)
     tried, _ = search(Guided(drafts("good"), world.loads), world)
     least = min(world.log_tpot(speculating(k), world.loads[0]) for k in KS)
     assert min(world.log_tpot(one.candidate, world.loads[0]) for one in tried) <= least + 0.006
@@ -103,7 +103,9 @@ def test_other_arguments_are_tried_at_the_best_k_of_the_first() -> None:
     world = World(extra=lambda c, at: -0.06 if c.engine_args["max_num_seqs"] == 16 else 0.0)
     tried, last = search(Guided(candidates, world.loads), world)
     by_args = {n: [o.candidate.k for o in tried if o.candidate.engine_args["max_num_seqs"] == n] for n in (64, 32, 16)}
-    assert by_args[64][:2] == [0, 8]
+    assert by_args[64][:2] == [0, 8] and len(by_args[64]) > 2
+    order = [one.candidate.engine_args["max_num_seqs"] for one in tried]
+    assert order[: len(by_args[64])] == [64] * len(by_args[64])
     assert len(by_args[32]) == 2 and len(by_args[16]) >= 2
     assert found(tried, world) <= best(candidates, world) + 0.005
     assert last.done

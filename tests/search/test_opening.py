@@ -35,6 +35,7 @@ def test_the_largest_k_of_each_draft_and_a_small_one_where_workers_are_free() ->
     assert first(running(8), running(8, "weak"), running(3)) == speculating(3, "weak")
     assert first(running(8), running(3), running(8, "weak"), running(3, "weak")) is None
     assert first(measured(8), measured(8, "weak")) is None
+    assert first(running(3)) == speculating(8)
 
 
 def test_a_largest_k_that_fails_is_replaced() -> None:
