@@ -94,8 +94,9 @@ def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
     assert answer["recommended"]["static_serve_config"] == "serve.static.yaml"
     assert "## K schedule" in (run / "report.md").read_text()
     assert f"K schedule: {found.why}" in " ".join(closing_table(result.report, width=2000).split("\n"))
-    (told,) = summary(result)["answers"]  # type: ignore[misc, union-attr]
-    assert told["schedule"] == {"exportable": True, "why": found.why}  # type: ignore[index, call-overload]
+    told = summary(result)["answers"]
+    assert isinstance(told, list) and isinstance(told[0], dict)
+    assert told[0]["schedule"] == {"exportable": True, "why": found.why}
     again = View()
     assert sweep(again).report.findings.schedules == findings.schedules
     assert again.done == []
