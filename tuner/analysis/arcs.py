@@ -13,7 +13,7 @@ from tuner.analysis.growth_curve import growth_curve, reference_growth
 from tuner.analysis.steptime import Floats
 from tuner.records import Candidate, GrowthSource, Observed, canonical_json
 
-LEVEL_SD, SLOPE_SD, SMOOTH_SD, ROUGH_SD, SMOOTH_LENGTH = 0.02, 0.003, 0.012, 0.004, 3.0
+LEVEL_SD, SLOPE_SD, SMOOTH_SD, ROUGH_SD, SMOOTH_LENGTH = 0.02, 0.003, 0.015, 0.012, 3.0
 """Log SDs of a curve's deviation: as a whole, by K, what neighbouring K share (over how many K), each K's own."""
 IMPOSSIBLE, UNTOLD = 6.0, 4.0
 """Factors on the deviation of a curve whose times cannot be, and of one whose acceptance is not told."""

@@ -31,7 +31,7 @@ class GuidedSettings:
     life_sd: log SD between two lives of one engine.  repeat_sd: standard error of a life where it had one repeat only.
     """
 
-    worth: float = 0.002
+    worth: float = 0.0015
     life_sd: float = 0.01
     repeat_sd: float = 0.015
 
