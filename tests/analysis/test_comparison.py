@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.analysis.comparison import (
+    FEW_LIVES,
     advantage,
     against,
+    claimable_estimate,
     log_drift,
     objective_cost,
     objective_speedup,
@@ -195,6 +197,27 @@ def test_over_lives_drift_is_part_of_what_differs_between_rounds() -> None:
     assert similar is not None
     # Prompts 0.1 and 0.3 on average: s^2/2 = 0.02/2.
     assert similar.se == pytest.approx(math.sqrt(0.05**2 / 3 + 0.01))
+
+
+def test_a_claim_of_few_lives_is_no_surer_than_their_repeats() -> None:
+    """Rounds 0.19, 0.2, 0.21 at both load points, se 0.01 / sqrt(3), though repeats vary far more.
+
+    Weights 3 and 1: r^2 = (3/4)^2 (0.02 + 0.01) + (1/4)^2 (0.02 + 0.01) = 0.01875.
+    """
+    heavy, light = replace(C1, weight=3.0), C8
+    agreeing = {load: {n: {"a": 0.19 + 0.01 * n} for n in range(3)} for load in (heavy, light)}
+    trial = lived(2, agreeing)
+    noisy = tuple(replace(load, repeat_variance=0.02, baseline_repeat_variance=0.01) for load in trial.loads)
+    few = replace(trial, loads=noisy)
+    plain, claim = speedup_estimate(few, (heavy, light)), claimable_estimate(few, (heavy, light))
+    assert plain is not None
+    assert claim is not None
+    assert plain.se == pytest.approx(0.01 / math.sqrt(3))
+    assert claim.se == pytest.approx(math.sqrt(0.01875 / 3))
+    assert (claim.mean, claim.df) == (plain.mean, plain.df)
+    assert claimable_estimate(trial, (heavy, light)) == speedup_estimate(trial, (heavy, light))
+    many = replace(few, lives=FEW_LIVES + 1)
+    assert claimable_estimate(many, (heavy, light)) == speedup_estimate(many, (heavy, light))
 
 
 def test_finalists_are_compared_in_rounds_that_both_have() -> None:

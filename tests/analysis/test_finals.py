@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tuner.analysis.finals import Judgement, judge
-from tuner.analysis.fresh import fresh_bars
 from tuner.analysis.findings import findings
+from tuner.analysis.fresh import fresh_bars
 from tuner.analysis.screening import screening
 from tuner.records import Answer, BarKind, Limit, LoadPoint, Protocol, Role, Sampling, Trial, Verdict
 from tuner.search.rounds import FinalRounds
@@ -102,6 +102,24 @@ def test_without_a_winner_the_one_that_came_nearest_is_measured_again(
     make_trial: Make, speeds: dict[int, float], arms: list[int]
 ) -> None:
     assert [arm.k for arm in judged(single(make_trial, speeds), THREE).arms] == arms
+
+
+def unsure(make: Make, number: int, k: int, speed: float) -> Trial:
+    """Return a single life whose prompts differ so much, other ones for each K, that its speedup could be 1."""
+    return make(number, k=k, tpot=lambda _l, i, _r: 0.02 / speed * math.exp(0.1 * (-1) ** (i // (k // 2))))
+
+
+def test_where_nobody_won_a_close_rival_is_measured_again_too(make_trial: Make) -> None:
+    """K = 2 and K = 4 cannot be told apart; K = 6 is clearly slower than both."""
+    trials = [make_trial(), unsure(make_trial, 1, 2, 1.02), unsure(make_trial, 2, 4, 1.03)]
+    trials += [make_trial(3, k=6, tpot=0.025), make_trial(4, role=Role.BASELINE_AGAIN)]
+    assert [arm.k for arm in judged(trials, THREE).arms] == [0, 4, 2]
+
+
+@pytest.mark.parametrize(("speed", "verdict"), [(1.002, Verdict.INCONCLUSIVE), (1.004, Verdict.SPECULATE)])
+def test_a_speedup_within_the_margin_is_no_difference(make_trial: Make, speed: float, verdict: Verdict) -> None:
+    trials = confirmed(make_trial, single(make_trial, {4: 1.5}), THREE, true(speed, 0.00001))
+    assert only(trials, THREE).verdict is verdict
 
 
 def test_the_answer_is_of_the_fresh_lives_alone(make_trial: Make) -> None:

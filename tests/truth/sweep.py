@@ -64,8 +64,8 @@ def screen_all(lab: Lab, world: World, protocol: Protocol) -> list[Trial]:
 def confirm(lab: Lab, world: World, trials: list[Trial], protocol: Protocol) -> Choice:
     """Add rounds of the finalists' fresh lives to `trials`, as many as the analysis wants; return its last word."""
     rounds = FinalRounds(trial.record for trial in trials)
+    screened = screening(trials, world.loads).screened
     while True:
-        screened = screening(trials, world.loads).screened
         judgement = judge(screened, trials, protocol)
         rounds.want(judgement.arms, judgement.wanted)
         failed = False
@@ -76,6 +76,8 @@ def confirm(lab: Lab, world: World, trials: list[Trial], protocol: Protocol) -> 
             trials.append(trial)
             rounds.finished(trial.record)
             failed = not trial.record.ok
+        if world.life_fails or world.request_fails:  # else no fresh life bars anybody
+            screened = screening(trials, world.loads).screened
 
 
 def run_sweep(world: World, protocol: Protocol, follow: int = 0) -> Told:

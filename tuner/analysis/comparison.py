@@ -28,6 +28,9 @@ from tuner.records import Figure, LoadFigures, LoadPoint, Metric, TrialFigures
 
 OBJECTIVE = "weighted geometric mean over load points of {} ratios"
 
+FEW_LIVES = 5
+"""Engine lives up to which their own spread alone is not trusted."""
+
 Values = Callable[[LoadPoint], Mapping[str, float]]
 Spreads = Callable[[LoadPoint], tuple[Spread, ...]]
 
@@ -102,6 +105,25 @@ def speedup_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimat
 
     found = weighted_estimate(loads, logs, spreads, whole=is_whole(trial))
     return widened(found, allowance(log_drift(trial, loads)))
+
+
+def claimable_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:
+    """Return speedup_estimate as a claim may rest on it: with few lives, no surer than the repeats alone allow.
+
+    The values of three rounds agree by luck now and then, and a claim made then is a claim of luck. What repeats within
+    the lives differ by is known much better, and is part of what rounds differ by: up to FEW_LIVES the standard error
+    of the mean over L rounds is not taken to be below sqrt(r^2 / L), r^2 the variance of a round's value that its
+    repeats account for.
+    """
+    found = speedup_estimate(trial, loads)
+    if found is None or found.se is None or not 1 < trial.lives <= FEW_LIVES:
+        return found
+    total, variance = sum(load.weight for load in loads), 0.0
+    for load in loads:
+        figures = load_figures(trial, load)
+        share = load.weight / total
+        variance += share**2 * (_own_spread(figures).variance + _baseline_spread(figures).variance)
+    return replace(found, se=max(found.se, math.sqrt(variance / trial.lives)))
 
 
 def similar_prompts_estimate(trial: TrialFigures, loads: Sequence[LoadPoint]) -> Estimate | None:

@@ -14,7 +14,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from tuner.analysis.comparison import advantage, speedup_estimate
+from tuner.analysis.comparison import advantage, claimable_estimate, speedup_estimate
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.fresh import MOST_FAILURES, fresh_contender
 from tuner.analysis.levels import Levels, Look, claim_of, final_levels, looks, per_sweep_confidence
@@ -204,7 +204,7 @@ def _more(choices: Sequence[Choice | None], protocol: Protocol) -> int:
     for choice in choices:
         if choice is None or choice.verdict is not Verdict.INCONCLUSIVE or choice.runner_up is None:
             continue
-        estimate = speedup_estimate(choice.runner_up.figures, choice.loads)
+        estimate = claimable_estimate(choice.runner_up.figures, choice.loads)
         if estimate is None or estimate.se is None or estimate.lives < 2:
             continue
         sd = estimate.se * math.sqrt(estimate.lives)

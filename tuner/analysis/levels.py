@@ -71,18 +71,14 @@ def looks(lives: int, max_lives: int) -> tuple[Look, ...]:
     return (Look(SPENDING[0], last=False), Look(SPENDING[1])) if max_lives > lives else (Look(1.0),)
 
 
-def look_confidence(look: Look, rivals: int = 1) -> float:
+def look_confidence(look: Look) -> float:
     """Return the confidence of the intervals of a look.
 
     A sweep ends at its first look more often where the spread came out small by luck, so that plain 95 % intervals
     cover too seldom. At 96.5 % a look, two looks cover in 93 % of sweeps at the very least, and in
     about 95 % of simulated ones.
-    rivals: candidates with a main claim. At the last look an effect can be just about seen, and of two close rivals it
-    is the luckier one that shows it: the intervals hold for both together (Bonferroni). What ends a sweep at an earlier
-    look is so large that luck does not choose.
     """
-    confidence = CONFIDENCE if look.part == 1.0 else ADAPTIVE_CONFIDENCE
-    return 1 - (1 - confidence) / rivals if look.last else confidence
+    return CONFIDENCE if look.part == 1.0 else ADAPTIVE_CONFIDENCE
 
 
 def final_levels(main_claims: Sequence[Claim], finalists: int, loads: Loads, look: Look, answers: int) -> Levels:
@@ -100,5 +96,5 @@ def final_levels(main_claims: Sequence[Claim], finalists: int, loads: Loads, loo
         slower=1 - share * SLOWER_SHARE,
         main=1 - main / len(main_claims),
         main_claims=tuple(main_claims),
-        of_intervals=look_confidence(look, len(main_claims)),
+        of_intervals=look_confidence(look),
     )

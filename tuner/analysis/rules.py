@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log, log1p
 
-from tuner.analysis.comparison import advantage, load_figures, speedup_estimate
+from tuner.analysis.comparison import advantage, claimable_estimate, load_figures, speedup_estimate
 from tuner.analysis.curve import smallest_tied
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.levels import Levels, Loads
@@ -19,6 +19,9 @@ from tuner.records import LoadPoint, Verdict
 
 TOLERATED = log(0.99)
 """Log speedup down to which a load point counts as not slower."""
+MARGIN = log(1.0025)
+"""Log speedup that is no difference: medians of a few repeats can be off by this much where single steps are outliers,
+as an answer of fewer, longer steps is hit less often and harder."""
 
 
 @dataclass(frozen=True)
@@ -211,17 +214,17 @@ class Rules:
 
     def _pays(self, contender: Contender, loads: Loads) -> bool:
         """Clearly faster than its own baseline and than the best engine without speculation, and within the limits."""
-        own, level = speedup_estimate(contender.figures, loads), self.levels.of(contender, loads)
-        if own is None or not own.above(0.0, level) or contender.over(loads):
+        own, level = claimable_estimate(contender.figures, loads), self.levels.of(contender, loads)
+        if own is None or not own.above(MARGIN, level) or contender.over(loads):
             return False
         if contender.figures.candidate.args_key == self.baseline.figures.candidate.args_key:
             return True
         lead = advantage(contender.ranked, self.baseline.ranked, loads)
-        return lead is not None and lead.above(0.0, level)
+        return lead is not None and lead.above(MARGIN, level)
 
     def _slower(self, contender: Contender, loads: Loads) -> bool:
-        estimate = speedup_estimate(contender.figures, loads)
-        return estimate is not None and estimate.below(0.0, self.levels.slower)
+        estimate = claimable_estimate(contender.figures, loads)
+        return estimate is not None and estimate.below(-MARGIN, self.levels.slower)
 
     def _pick(self, winners: Sequence[Contender], loads: Loads) -> tuple[Contender, Contender | None, str]:
         """Return the winner, its closest rival, and a sentence on ties within noise (smaller K wins)."""
