@@ -134,7 +134,9 @@ def _draw_inflection(axes: Axes, curve: KCurve, x: float, style: Style) -> None:
     from matplotlib.transforms import offset_copy
 
     point = next(p for p in curve.points if p.k == curve.inflection.k)
-    end = min(point.speedup.high or point.speedup.value or 1.0, axes.get_ylim()[1])
+    bottom, top = axes.get_ylim()
+    highest = top - 0.1 * (top - bottom)  # above that it would stand on the legend
+    end = min(point.speedup.high or point.speedup.value or 1.0, highest)
     above = offset_copy(axes.transData, axes.get_figure(root=True), y=11, units="points")
     axes.plot(x, end, color=style.colour, transform=above, clip_on=False, **_BEND)
 
