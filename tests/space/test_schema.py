@@ -46,7 +46,7 @@ def test_the_least_file_gets_the_defaults(load: Load) -> None:
     assert space.target == "models/target"
     assert space.drafts == (DraftSpec("ngram", "ngram", None, {}, (1, 3)),)
     assert space.load_points == (LoadPoint("chat"),)
-    assert space.protocol == Protocol(max_repeats=9, lives=3, max_lives=15, losslessness=True, schedule=True)
+    assert space.protocol == Protocol(max_repeats=9, lives=4, max_lives=15, losslessness=True, schedule=True)
     assert (space.engine_args, space.choices, space.env) == ({}, {}, {})
     assert space.objective.inflection_threshold == 0.01
     assert space.limits.max_engine_starts is None

@@ -13,7 +13,7 @@ from tests.truth.world import BASE_TPOT_S, TOKENS, Truth, World
 from tuner.engine.sim.profile import Bursts, Drift, Noise
 from tuner.records import Candidate, LoadPoint, Protocol, Speculation
 
-PROTOCOL = Protocol(repeats=3, max_repeats=9, lives=3, max_lives=15)
+PROTOCOL = Protocol(repeats=3, max_repeats=9, lives=4, max_lives=15)
 """What a search space has by default."""
 PLAIN_LIFE_SD = 0.001
 """Of an engine without speculation, where only speculating ones differ from life to life."""

@@ -14,6 +14,8 @@ from pydantic_core import PydanticCustomError
 
 from tuner.records import Json
 
+LEAST_LIVES = 3
+"""Of fresh engine lives, for any claim that goes beyond one life."""
 MAX_K = 1024
 """No method proposes more; a larger number is a slip of the keyboard that would plan thousands of engine starts."""
 
@@ -79,8 +81,9 @@ def _whole(number: object) -> int:
 
 
 def _enough_lives(value: tuple[int, int]) -> tuple[int, int]:
-    if value != (1, 1) and value[0] < 3:
-        raise _wrong("must be 3 or more; 1 leaves the finalists' fresh lives out, and the answer is of one life alone")
+    if value != (1, 1) and value[0] < LEAST_LIVES:
+        alone = "1 leaves the finalists' fresh lives out, and the answer is of one life alone"
+        raise _wrong(f"must be {LEAST_LIVES} or more; {alone}")
     return value
 
 
@@ -181,7 +184,7 @@ class ProtocolPart(_Part):
     """`protocol`."""
 
     repeats: Between = (3, 9)
-    lives: Lives = (3, 15)
+    lives: Lives = (4, 15)
     resolve: Annotated[float, Field(gt=0, lt=1)] = 0.03
     warmup_requests: Annotated[int, Field(ge=0)] | None = None
     baseline_again: bool = True

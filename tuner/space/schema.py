@@ -13,7 +13,7 @@ from tuner.errors import SpaceError
 from tuner.records import Goal, LoadPoint, Metric, Protocol, Sampling, slug
 from tuner.space.checks import check_concurrency, check_engine_args, check_metric, default_name, draft_specs
 from tuner.space.explain import nearest, validation_error
-from tuner.space.file_model import LoadPart, ObjectivePart, ProtocolPart, SpaceFile
+from tuner.space.file_model import LEAST_LIVES, LoadPart, ObjectivePart, ProtocolPart, SpaceFile
 from tuner.space.search_space import DraftSpec, Limits, Objective, SearchSpace
 from tuner.space.shipped import shipped_dir, shipped_names
 from tuner.space.traffic import read_traffic, weighted
@@ -148,7 +148,7 @@ def _objective(part: ObjectivePart) -> Objective:
 
 def _protocol(part: ProtocolPart) -> Protocol:
     """Return the protocol; one that proves less than the default says so even if the file does not."""
-    least = {name: getattr(ProtocolPart(), name)[0] for name in ("repeats", "lives")}
+    least = {"repeats": ProtocolPart().repeats[0], "lives": LEAST_LIVES}
     less = []
     if part.repeats[0] < least["repeats"]:
         less.append(f"{part.repeats[0]} instead of {least['repeats']} repeats")
