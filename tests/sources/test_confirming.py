@@ -48,7 +48,7 @@ class Lab:
         self.make, self.store, self.source = make, store, source
         self.done: list[Task] = []
 
-    def finish(self, task: Task, worker: WorkerFacts, failure: str | None = None) -> None:
+    def finish(self, task: Task, worker: WorkerFacts, failure: str | None = None, failed: int = 0) -> None:
         number = len(self.store.records())
         trial = self.make(
             number,
@@ -57,6 +57,7 @@ class Lab:
             device=worker.device_key,
             final_round=task.round,
             failure=failure,
+            failed=failed,
         )
         self.store.save(trial)
         self.source.finished(trial.record)
@@ -174,6 +175,18 @@ def test_a_finalist_that_fails_twice_makes_room_for_the_next_best(
     last = [task for task in lab.done if (task.round or 0) >= 2]
     assert [task.candidate.k for task in last] == [0, 2, 2, 0, 0, 2]
     assert lab.source.notes[-1].startswith("finalists: no speculation, good K=2;")
+
+
+def test_a_finalist_that_a_life_bars_makes_room_in_the_middle_of_its_round(
+    make_manifest: Manifest, make_trial: Make, store: RunStore
+) -> None:
+    save(store, [*single(make_trial), make_trial(4, k=6, tpot=0.016)])
+    lab = Lab(make_trial, store, confirming(store, make_manifest()))
+    while (task := lab.source.next(A, [A])) is not None and len(lab.done) < 2:
+        lab.finish(task, A, failed=2 * (task.candidate.k == 4))
+    assert [task.candidate.k for task in lab.done] == [0, 4]
+    assert 4 not in lab.drain(A)
+    assert lab.source.notes[-1].startswith("finalists: no speculation, good K=2, good K=6;")
 
 
 def test_a_life_that_is_put_back_is_handed_out_again(

@@ -60,6 +60,7 @@ class FreshLives:
         self._stale = True
         self._devices: frozenset[str] = frozenset()
         self._names: tuple[str, ...] = ()
+        self._wanted = 0
 
     @property
     def waiting(self) -> int:
@@ -83,7 +84,7 @@ class FreshLives:
         """Take note of a finished trial."""
         if record.role is self._role:
             self._rounds.finished(record)
-            self._stale = self._stale or not record.ok or self._rounds.idle
+            self._stale = True  # whatever a life shows may bar an arm: the next best takes its place at once
 
     def put_back(self, task: Task, device_key: str) -> None:
         """Hand this life out again."""
@@ -103,9 +104,9 @@ class FreshLives:
         names = tuple(full_label(arm, differing) for arm in judged.arms)
         if names and names != self._names:
             self.notes.append(f"{self._what}: {', '.join(names)}; in {judged.wanted} or more fresh engine lives each")
-        elif names and not judged.settled:
+        elif names and judged.wanted > self._wanted:
             self.notes.append(f"the {self._what} go on to {judged.wanted} fresh engine lives each")
-        self._names = names
+        self._names, self._wanted = names, judged.wanted
 
     def _of_the_winners_kind(self, judged: Wanted, alive: Sequence[WorkerFacts]) -> frozenset[str]:
         """Return the devices of the kind on which the first finalist was selected; all if none of those is there."""
