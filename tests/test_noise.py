@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
+from tests.recording_view import RecordingView
 from tuner.errors import SpaceError
 from tuner.noise import noise_arm, run_noise, unnamed_drafts
 from tuner.prepare import Prepared, SweepRequest, prepare
-from tuner.progress import Progress
-from tuner.records import Role, TrialRecord
+from tuner.records import Role
 from tuner.store import read_run
 from tuner.sweep import SweepOptions, run_sweep
 
@@ -30,21 +29,6 @@ noise: {speculative_life_sd: 0.4}
 PROMPTS = "".join(f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(4))
 
 
-@dataclass
-class View:
-    done: list[TrialRecord] = field(default_factory=list)
-    messages: list[str] = field(default_factory=list)
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
-
-    def trial_done(self, record: TrialRecord, words: str) -> None:
-        self.done.append(record)
-
-    def update(self, progress: Progress) -> None:
-        pass
-
-
 @pytest.fixture(autouse=True)
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -60,7 +44,7 @@ def prepared() -> Prepared:
 
 def test_noise_and_sweep_use_each_others_lives(workshop: Path) -> None:
     options, inputs = SweepOptions(Path("run"), pool="local"), prepared()
-    arm, view = noise_arm(inputs, "good", 2), View()
+    arm, view = noise_arm(inputs, "good", 2), RecordingView()
     found = run_noise(inputs, arm, 2, options, view)
     assert [record.role for record in view.done] == [
         Role.BASELINE,
@@ -77,13 +61,13 @@ def test_noise_and_sweep_use_each_others_lives(workshop: Path) -> None:
     assert document["arms"][1]["load_points"][0]["life_sd"]["df"] == 1
     assert not (workshop / "run/best_config.yaml").exists()
 
-    swept = View()
+    swept = RecordingView()
     result = run_sweep(inputs, options, swept)
     assert swept.done == []
     assert [(trial.number, trial.candidate.k) for trial in result.report.findings.trials] == [(0, 0), (1, 2), (2, 0)]
     assert any("resuming: 4 trials" in message for message in swept.messages)
 
-    later = View()
+    later = RecordingView()
     guest = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
     run_noise(guest, None, 3, options, later)
     assert [record.role for record in later.done] == [Role.BASELINE_AGAIN]

@@ -2,16 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.recording_view import RecordingView
 from tuner.cli.closing import closing_table
 from tuner.errors import NothingMeasured
 from tuner.prepare import Prepared, SweepRequest, prepare
-from tuner.progress import Progress
 from tuner.records import FailureKind, Role, TrialRecord, Verdict
 from tuner.report import write_report
 from tuner.store import read_run
@@ -36,24 +36,15 @@ class Killed(BaseException):
 
 
 @dataclass
-class View:
-    """Watches a sweep; raises Killed once `kill_after` trials are done."""
+class View(RecordingView):
+    """Raises Killed once `kill_after` trials are done."""
 
     kill_after: int | None = None
-    messages: list[str] = field(default_factory=list)
-    done: list[TrialRecord] = field(default_factory=list)
-    states: list[Progress] = field(default_factory=list)
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
 
     def trial_done(self, record: TrialRecord, words: str) -> None:
-        self.done.append(record)
+        super().trial_done(record, words)
         if self.kill_after == len(self.done):
             raise Killed
-
-    def update(self, progress: Progress) -> None:
-        self.states.append(progress)
 
 
 @pytest.fixture
@@ -129,7 +120,7 @@ def test_progress_counts_to_the_plan_and_learns_the_time_left(workshop: Path) ->
 @pytest.mark.parametrize("kill_after", [1, 3, 5])
 def test_an_interrupted_sweep_goes_on_without_measuring_again(workshop: Path, kill_after: int) -> None:
     with pytest.raises(Killed):
-        sweep(prepared(), View(kill_after))
+        sweep(prepared(), View(kill_after=kill_after))
     view = View()
     result = sweep(prepared(), view)
     assert len(view.done) == 5 - kill_after

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.recording_view import RecordingView
 from tuner.cli.closing import closing_table, summary
 from tuner.prepare import SweepRequest, prepare
-from tuner.progress import Progress
-from tuner.records import Role, TrialRecord
+from tuner.records import Role
 from tuner.report import write_report
 from tuner.sweep import SweepOptions, SweepResult, run_sweep
 
@@ -33,21 +32,6 @@ drafts: [{{match: '*', step_s: 0.001, acceptance: [0.8]}}]
 SCHEDULE = [[1, 2, 3], [3, 8, 1]]
 
 
-@dataclass
-class View:
-    messages: list[str] = field(default_factory=list)
-    done: list[TrialRecord] = field(default_factory=list)
-
-    def message(self, text: str) -> None:
-        self.messages.append(text)
-
-    def trial_done(self, record: TrialRecord, words: str) -> None:
-        self.done.append(record)
-
-    def update(self, progress: Progress) -> None:
-        pass
-
-
 @pytest.fixture
 def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
@@ -61,19 +45,19 @@ def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def sweep(view: View, *, overhead_s: float = 0.0) -> SweepResult:
+def sweep(view: RecordingView, *, overhead_s: float = 0.0) -> SweepResult:
     Path("space.yaml").write_text(SPACE)
     Path("sim.yaml").write_text(PROFILE.format(overhead_s=overhead_s))
     request = SweepRequest(space="space.yaml", engine="sim:sim.yaml")
     return run_sweep(prepare(request), SweepOptions(Path("run"), pool="local"), view)
 
 
-def schedule_lives(view: View) -> list[str]:
+def schedule_lives(view: RecordingView) -> list[str]:
     return [record.candidate.label for record in view.done if record.role is Role.SCHEDULE]
 
 
 def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
-    view = View()
+    view = RecordingView()
     result = sweep(view)
     findings = result.report.findings
     assert findings.answers[0].best.label == "good K=1"
@@ -97,14 +81,14 @@ def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
     told = summary(result)["answers"]
     assert isinstance(told, list) and isinstance(told[0], dict)
     assert told[0]["schedule"] == {"exportable": True, "why": found.why}
-    again = View()
+    again = RecordingView()
     assert sweep(again).report.findings.schedules == findings.schedules
     assert again.done == []
     assert write_report(run).findings.schedules == findings.schedules
 
 
 def test_a_schedule_that_costs_more_than_it_gives_is_told_of_and_not_exported(workshop: Path) -> None:
-    view = View()
+    view = RecordingView()
     findings = sweep(view, overhead_s=0.02).report.findings
     assert sorted(schedule_lives(view)) == ["good K=1", "good K=3 (K schedule)", "no speculation"]
     (found,) = findings.schedules
