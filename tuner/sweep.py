@@ -26,6 +26,9 @@ from tuner.words import unfinished_words
 
 __all__ = ["SweepOptions", "SweepResult", "run_sweep"]
 
+CANDIDATES = "candidates"
+"""What is open while the search has further questions."""
+
 
 @dataclass(frozen=True)
 class SweepResult:
@@ -55,7 +58,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
         measured = _measure_missing(prepared, options, store, view)
         view.message("writing the report")
         left_open = _open(store, prepared, options)
-        left = _left(store, prepared, options, measured.ended_by)
+        left = _left(store, prepared, options, measured.ended_by, searched=CANDIDATES not in left_open)
         unfinished = unfinished_words(left_open, measured.ended_by)
         report = write_report(store.path, finished=not left_open, unfinished=unfinished, left=left)
         if not left_open:
@@ -103,7 +106,7 @@ def _open(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_f
     extras = missing(done, prepared.candidates, prepared.space.protocol, prepared.engine.version)
     judged = (judgement(trials, prepared.manifest), schedule_judgement(trials, prepared.manifest))
     still_open = {
-        "candidates": not answered,
+        CANDIDATES: not answered,
         "the closing baseline": not all(closing.values()),
         "fresh lives of the finalists": not judged[0].settled,
         "lives of the K schedule": not judged[1].settled,
@@ -112,13 +115,15 @@ def _open(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_f
     return tuple(name for name, is_open in still_open.items() if is_open)
 
 
-def _left(store: RunStore, prepared: Prepared, options: SweepOptions, limit: str) -> tuple[str, ...]:
-    """Return what was not measured and why.  limit: that which ended the sweep, "" if none did."""
+def _left(store: RunStore, prepared: Prepared, options: SweepOptions, limit: str, *, searched: bool) -> tuple[str, ...]:
+    """Return what was not measured and why.
+
+    limit: that which ended the sweep, "" if none did.  searched: whether the search has no further question.
+    """
     search = search_of(prepared, options)
     known = _known([trial for trial in store.trials() if counts_as_done(trial.record)], prepared)
-    ended_by = "" if search.policy(prepared.candidates).next(known).done else "the sweep is not finished"
-    if ended_by and limit:
-        ended_by = f"the limit {limit} ended the sweep"
+    ended_by = f"the limit {limit} ended the sweep" if limit else "the sweep is not finished"
+    ended_by = "" if searched else ended_by
     return left_words(prepared.candidates, known, search.predicted(prepared.candidates, known), ended_by)
 
 

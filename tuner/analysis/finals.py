@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from tuner.analysis.comparison import advantage, claimable_estimate, speedup_estimate
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.fresh import MOST_FAILURES, fresh_contender
-from tuner.analysis.levels import Levels, Look, claim_of, final_levels, looks, per_sweep_confidence
+from tuner.analysis.levels import Levels, Look, claim_of, final_levels, look_confidence, looks, per_sweep_confidence
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.rules import Choice
@@ -80,8 +80,7 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     for look in looks(protocol.lives, protocol.max_lives):
         if len(complete) < lives:
             break
-        levels = [_levels(at, look, len(screened)) for at in screened if at.finalists]
-        judged, confidence = lives, max(level.of_intervals for level in levels)
+        judged, confidence = lives, look_confidence(look)
         seen = [_look(at, (*first_lives, *fresh), complete[:lives], look, len(screened)) for at in screened]
         # What the first look settled stands: further lives were measured for another temperature.
         choices = tuple(

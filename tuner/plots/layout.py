@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from tuner.records import KCurve
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -151,9 +152,13 @@ def footer_legend(figure: Figure, symbols: Sequence[tuple[dict[str, Any], str]],
     """Explain at the bottom the marks that all drafts share.  symbols: Line2D looks and what they mean."""
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], **{"color": GREY, **looks}, label=text) for looks, text in symbols]
+    footer(figure, [Line2D([], [], **{"color": GREY, **looks}, label=text) for looks, text in symbols], columns)
+
+
+def footer(figure: Figure, handles: Sequence[Artist], columns: int) -> None:
+    """Explain marks at the bottom.  handles: what is explained, each with its label."""
     figure.legend(
-        handles=handles,
+        handles=list(handles),
         loc="lower left",
         ncols=columns,
         fontsize=TEXT,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tuner.plots.layout import TEXT, footer_columns, panels
+from tuner.plots.layout import TEXT, footer, footer_columns, panels
 from tuner.records import Cell, DraftSurface, Metric, Surface
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def plot_surface(
             best = shown.draft.best.get(concurrency)
             if best is not None:
                 _draw_frame(axes, column, shown.rows.index(best.best.k))
-    _footer(figure, symbols, columns)
+    footer(figure, symbols, columns)
     return figure
 
 
@@ -220,16 +220,3 @@ def _symbols(maps: Sequence[Map]) -> list[Artist]:
     if any(cell.speedup.value is None for cell in cells):
         symbols.append(Patch(facecolor=FAILED_COLOUR, label="this K failed"))
     return symbols
-
-
-def _footer(figure: Figure, symbols: Sequence[Artist], columns: int) -> None:
-    figure.legend(
-        handles=list(symbols),
-        loc="lower left",
-        ncols=columns,
-        fontsize=TEXT,
-        frameon=False,
-        handlelength=2.6,
-        columnspacing=3.0,
-        labelspacing=0.7,
-    )
