@@ -48,6 +48,7 @@ from tuner.records.measurement import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.records.notice import Confidence, Diagnosis, Level, Notice
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
@@ -68,11 +69,13 @@ __all__ = [
     "BestK",
     "Candidate",
     "Cell",
+    "Confidence",
     "Counters",
     "Coverage",
     "Crossover",
     "CurvePoint",
     "DeviceLoad",
+    "Diagnosis",
     "Divergence",
     "DraftSurface",
     "Effect",
@@ -88,12 +91,14 @@ __all__ = [
     "Inflection",
     "Json",
     "KCurve",
+    "Level",
     "Limit",
     "LoadFigures",
     "LoadMeasurement",
     "LoadPoint",
     "Losslessness",
     "Metric",
+    "Notice",
     "Observed",
     "Outcome",
     "PhaseTimes",
