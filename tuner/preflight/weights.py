@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-_MAX_HEADER_BYTES = 100_000_000
-_INPUT_EMBEDDINGS = ("embed_tokens.weight", "wte.weight", "word_embeddings.weight", "tok_embeddings.weight")
+from tuner.preflight.tensors import INPUT_EMBEDDINGS, Tensor, read_tensors
+
 _OTHER_PARTS = frozenset(
     {"visual", "vision_tower", "vision_model", "audio_tower", "multi_modal_projector", "mm_projector", "mtp"}
 )
@@ -30,48 +29,25 @@ def weight_bytes(directory: Path) -> int | None:
     """
     try:
         config = json.loads((directory / "config.json").read_bytes())
-        tensors = {name: tensor for file in _files(directory) for name, tensor in _tensors(file)}
+        tensors = read_tensors(directory)
         return _read_per_step(tensors, config.get("text_config") or config) if tensors else None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, struct.error):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _files(directory: Path) -> list[Path]:
-    """Return the weight files that an engine loads: some models have the same weights a second time, consolidated."""
-    indices = sorted(directory.glob("*.safetensors.index.json"))
-    if indices:
-        named = set(json.loads(indices[0].read_bytes())["weight_map"].values())
-        return [directory / name for name in sorted(named)]
-    files = sorted(directory.glob("*.safetensors"))
-    return [file for file in files if not file.name.startswith("consolidated")] or files
-
-
-def _tensors(file: Path) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield name, type and size in bytes of each tensor (safetensors format: header length, header, data)."""
-    with file.open("rb") as stream:
-        (length,) = struct.unpack("<Q", stream.read(8))
-        if length > _MAX_HEADER_BYTES:
-            raise ValueError(f"{file} has no safetensors header")
-        header = json.loads(stream.read(length))
-    for name, tensor in header.items():
-        if name != "__metadata__":
-            first, last = tensor["data_offsets"]
-            yield name, (tensor["dtype"], last - first)
-
-
-def _read_per_step(tensors: Mapping[str, tuple[str, int]], config: Mapping[str, Any]) -> int | None:
+def _read_per_step(tensors: Mapping[str, Tensor], config: Mapping[str, Any]) -> int | None:
     has_output_matrix = any(name.endswith("lm_head.weight") for name in tensors)
     layers = config.get("num_hidden_layers")
     dense = experts = 0.0
-    for name, (dtype, size) in tensors.items():
+    for name, tensor in tensors.items():
         layer = re.search(r"\blayers\.(\d+)\.", name)
         if (
-            (has_output_matrix and name.endswith(_INPUT_EMBEDDINGS))
+            (has_output_matrix and name.endswith(INPUT_EMBEDDINGS))
             or not _OTHER_PARTS.isdisjoint(name.split("."))
             or (layer and isinstance(layers, int) and int(layer[1]) >= layers)
         ):
             continue
-        kept = size * _WIDTH_KEPT.get(dtype, 1.0)
+        kept = tensor.size * _WIDTH_KEPT.get(tensor.dtype, 1.0)
         if ".experts." in name:
             experts += kept
         else:
