@@ -48,7 +48,7 @@ from tuner.records.measurement import (
     TrialRecord,
     WorkerFacts,
 )
-from tuner.records.notice import Confidence, Diagnosis, Level, Notice
+from tuner.records.notice import ChangedSettings, Confidence, Diagnosis, Level, Notice
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.run import RunManifest
@@ -69,6 +69,7 @@ __all__ = [
     "BestK",
     "Candidate",
     "Cell",
+    "ChangedSettings",
     "Confidence",
     "Counters",
     "Coverage",

@@ -9,6 +9,7 @@ from enum import StrEnum
 from tuner.records.candidate import Candidate, LoadPoint
 from tuner.records.figure import Figure
 from tuner.records.goal import Goal, Metric
+from tuner.records.notice import ChangedSettings, Diagnosis
 from tuner.records.quality import Bar, Losslessness
 from tuner.records.scheduled import ScheduleAnswer
 from tuner.records.surface import Surface
@@ -199,7 +200,8 @@ class Findings:
     takes in each step, and how near the baseline comes to it.  finished: whether all was measured that was asked
     for.  barred: one for each reason.  schedules: of K by batch size, one for each temperature, () where none was asked
     for.  traffic: how the load points cover the traffic, by temperature; {} where the space names none.  goal: what
-    decided, and the limits to keep to.
+    decided, and the limits to keep to.  changed_settings: what engines changed by themselves.  diagnoses: the causes
+    that the measurements show, the most telling first.
     """
 
     answers: tuple[Answer, ...]
@@ -214,3 +216,5 @@ class Findings:
     goal: Goal = field(default_factory=Goal)
     schedules: tuple[ScheduleAnswer, ...] = ()
     traffic: Mapping[float, Coverage] = field(default_factory=dict)
+    changed_settings: tuple[ChangedSettings, ...] = ()
+    diagnoses: tuple[Diagnosis, ...] = ()

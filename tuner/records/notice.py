@@ -55,3 +55,16 @@ class Diagnosis:
     evidence: tuple[str, ...]
     confidence: Confidence
     next_step: str
+
+
+@dataclass(frozen=True)
+class ChangedSettings:
+    """Log lines in which the engine said that it changed a setting by itself.
+
+    candidates: labels of those that said all of `lines`, and whose baseline did not.  everywhere: said by engines
+    without speculation too, whatever they ran; then candidates is ().
+    """
+
+    candidates: tuple[str, ...]
+    lines: tuple[str, ...]
+    everywhere: bool = False
