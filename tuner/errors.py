@@ -6,6 +6,7 @@ TunerError
 │   ├── EvalSetError        an eval set
 │   ├── ModelError          a model directory or hub id
 │   ├── EngineNotFound      no usable vLLM behind --engine
+│   ├── ArtifactError       a best_config.yaml
 │   └── OutputError         the output directory
 ├── EngineError         an engine did not do what it was started for (one failed trial)
 │   ├── EngineCrashed       its process ended
@@ -71,6 +72,10 @@ class ModelError(InputError):
 
 class EngineNotFound(InputError):
     """No usable vLLM behind --engine."""
+
+
+class ArtifactError(InputError):
+    """A best_config.yaml cannot be read: no artifact, newer than this tuner, or with a wrong field."""
 
 
 class OutputError(InputError):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import tuner
-
 
 def shipped_dir(kind: str) -> Path:
     """Return the folder of shipped files of one kind, "eval_sets" or "search_spaces"."""
-    package = Path(tuner.__file__).parent
+    package = Path(__file__).parents[1]
     packaged = package / "data" / kind
     return packaged if packaged.is_dir() else package.parent / kind
 
