@@ -159,6 +159,16 @@ def _devices(trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(trial.record.worker.device for trial in trials))
 
 
+def _device_details(trials: Sequence[Trial]) -> list[Json]:
+    """Return what is known of each kind of device, in the order of `_devices`."""
+    workers = [trial.record.worker for trial in trials]
+    details = (
+        (w.device, w.memory_bytes, w.driver or None, None if w.gpu_ids else len(w.cpu_cores) or None) for w in workers
+    )
+    names = ("device", "memory_bytes", "driver", "cores")
+    return [dict(zip(names, detail, strict=True)) for detail in dict.fromkeys(details)]
+
+
 def subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
     """Return what was measured on what, as pictures say it."""
     engine = "simulated engine" if manifest.engine_build == "sim" else f"vLLM {manifest.engine_version}"
@@ -170,6 +180,7 @@ def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -
     engine = baselines[0].record.engine
     measured_on: Mapping[str, Json] = {
         "devices": list(_devices(trials)),
+        "device_details": _device_details(trials),
         "engine": {"version": manifest.engine_version, "build": manifest.engine_build},
         "machine": dict(manifest.machine),
         "max_model_len": engine.max_model_len if engine else None,

@@ -61,10 +61,27 @@ class Engine(Part):
     image: str | None = None
 
 
+class DeviceDetail(Part):
+    """What one engine ran on.
+
+    device: name and number, as in `devices`.  memory_bytes: of each GPU.  driver: the GPUs'.  cores: of the processor,
+    where the engine ran on it.  null: not known.
+    """
+
+    device: str
+    memory_bytes: int | None = None
+    driver: str | None = None
+    cores: int | None = None
+
+
 class MeasuredOn(Part):
-    """Where and when.  max_model_len, kv_cache_tokens: of the first baseline.  machine: the driver's, in words."""
+    """Where and when.  max_model_len, kv_cache_tokens: of the first baseline.  machine: the driver's, in words.
+
+    device_details: one for each kind of device, empty where an older tuner wrote nothing of it.
+    """
 
     devices: tuple[str, ...]
+    device_details: tuple[DeviceDetail, ...] = ()
     engine: Engine
     machine: dict[str, Json]
     max_model_len: int | None

@@ -18,12 +18,17 @@ _SYSTEM_CPUS = Path("/sys/devices/system/cpu")
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU.  id: as CUDA_VISIBLE_DEVICES names it; uuid: "" if NVML does not know it; near: CPUs next to it."""
+    """One GPU.  id: as CUDA_VISIBLE_DEVICES names it; uuid: "" if NVML does not know it; near: CPUs next to it.
+
+    memory_bytes: in all, None if NVML does not know it.  driver: version, "" if NVML does not know it.
+    """
 
     id: str
     uuid: str = ""
     name: str = "GPU"
     near: frozenset[int] = frozenset()
+    memory_bytes: int | None = None
+    driver: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,14 @@ def _describe_gpu(gpu_id: str) -> Gpu:
         words = (max(_all_cpus()) + 64) // 64
         masks = pynvml.nvmlDeviceGetCpuAffinity(handle, words)
         near = frozenset(64 * word + bit for word, mask in enumerate(masks) for bit in range(64) if mask >> bit & 1)
-        return Gpu(gpu_id, pynvml.nvmlDeviceGetUUID(handle), pynvml.nvmlDeviceGetName(handle), near)
+        return Gpu(
+            gpu_id,
+            pynvml.nvmlDeviceGetUUID(handle),
+            pynvml.nvmlDeviceGetName(handle),
+            near,
+            int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+            pynvml.nvmlSystemGetDriverVersion(),
+        )
     except pynvml.NVMLError:
         return Gpu(gpu_id)  # a logical GPU of a test cluster, or a MIG slice without these queries
 

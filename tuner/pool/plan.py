@@ -105,4 +105,12 @@ def _facts(name: str, host: HostFacts, cores: tuple[int, ...], *, alone: bool) -
         # With another number of cores it is another device: an older baseline there must not be compared with.
         key = f"cpu-{len(cores)}" if alone else f"cpu{'.'.join(map(str, cores))}"
         device = host.cpu
-    return WorkerFacts(f"{name}/{key}", device, name, tuple(gpu.id for gpu in host.gpus), cores)
+    return WorkerFacts(
+        device_key=f"{name}/{key}",
+        device=device,
+        node=name,
+        gpu_ids=tuple(gpu.id for gpu in host.gpus),
+        cpu_cores=cores,
+        memory_bytes=min((gpu.memory_bytes for gpu in host.gpus if gpu.memory_bytes), default=None),
+        driver=next((gpu.driver for gpu in host.gpus if gpu.driver), ""),
+    )

@@ -180,13 +180,18 @@ class EngineFacts:
 
 @dataclass(frozen=True)
 class WorkerFacts:
-    """Where a trial ran.  device_key: two trials with equal keys ran on the same device(s) and may be compared."""
+    """Where a trial ran.  device_key: two trials with equal keys ran on the same device(s) and may be compared.
+
+    memory_bytes: of each GPU.  driver: version of the GPUs' driver.  None and "" where not known.
+    """
 
     device_key: str
     device: str
     node: str
     gpu_ids: tuple[str, ...] = ()
     cpu_cores: tuple[int, ...] = ()
+    memory_bytes: int | None = None
+    driver: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class RunManifest:
     target_weight_bytes: what one decode step reads of the target's weights, None where its files do not tell.
     draft_ks: K that may be measured, by draft name; {} in runs of older versions.  traffic: what the load points weigh
     by.
+    target_revision, draft_revisions: of the hub, where the model was a snapshot in its cache.
     goal: what decides between settings, and what they must keep to.
     """
 
@@ -45,6 +46,8 @@ class RunManifest:
     draft_ks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     traffic: Traffic | None = None
     goal: Goal = field(default_factory=Goal)
+    target_revision: str | None = None
+    draft_revisions: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def temperatures(self) -> tuple[float, ...]:
