@@ -1,0 +1,209 @@
+"""The memory plans of a whole space: reads the models' files, plans each candidate, says what is wrong."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tuner.preflight.context import trained_context
+from tuner.preflight.memory_device import Device, assumed_device, parse_size, read_device
+from tuner.preflight.memory_kv import UnknownShape
+from tuner.preflight.memory_need import Load, ModelSize
+from tuner.preflight.memory_plan import MemoryPlan, Verdict, plan_memory
+from tuner.preflight.memory_settings import settings_of
+from tuner.preflight.memory_weights import loaded_weights, weights_of_size
+from tuner.preflight.model_files import WEIGHT_PATTERNS, read_config
+from tuner.preflight.tensors import read_tensors
+from tuner.records import Candidate, Json, Level, Notice
+
+__all__ = [
+    "Device",
+    "Load",
+    "MemoryPlan",
+    "Planned",
+    "Unplanned",
+    "assumed_device",
+    "memory_notices",
+    "memory_plans",
+    "parse_size",
+    "plan_memory",
+    "read_device",
+]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A candidate with its plan."""
+
+    candidate: Candidate
+    plan: MemoryPlan
+
+
+@dataclass(frozen=True)
+class Unplanned:
+    """Why there is no plan for a model: its files do not tell."""
+
+    subject: str
+    why: str
+
+
+def memory_plans(
+    candidates: Iterable[Candidate],
+    target: Path,
+    drafts: Mapping[str, Path],
+    device: Device,
+    *,
+    default_utilization: float,
+    env: Mapping[str, str] | None = None,
+    load: Load | None = None,
+) -> tuple[tuple[Planned, ...], tuple[Unplanned, ...]]:
+    """Return a plan for each candidate, and which models cannot be planned with.
+
+    target: its directory.  drafts: directories by draft name; a draft without a model is not in it.  load: the largest
+    of the load points.  Raises ModelError for a config.json that is none.
+    """
+    plans: list[Planned] = []
+    unplanned: dict[str, Unplanned] = {}
+    read: dict[tuple[Path, str, str], ModelSize] = {}
+
+    def files(name: str, directory: Path, dtype: Json, quantization: Json) -> ModelSize:
+        key = (directory, str(dtype), str(quantization))
+        if key not in read:
+            read[key] = read_model(name, directory, dtype=dtype, quantization=quantization)
+        return read[key]
+
+    for candidate in candidates:
+        args, spec = candidate.engine_args, candidate.speculation
+        directory = drafts.get(spec.draft_name) if spec else None
+        subject = "target"
+        try:
+            of_target = files("target", target, args.get("dtype"), args.get("quantization"))
+            subject = spec.draft_name if spec else subject
+            of_draft = files(subject, directory, args.get("dtype"), None) if directory and spec else None
+            settings = settings_of(
+                candidate,
+                device,
+                trained_context=trained_context(of_target.config, {}),
+                default_utilization=default_utilization,
+                env=env or {},
+            )
+            plans.append(Planned(candidate, plan_memory(of_target, spec, of_draft, settings, device, load)))
+        except (UnknownShape, ValueError, OSError) as error:
+            unplanned.setdefault(subject, Unplanned(subject, str(error)))
+    return tuple(plans), tuple(unplanned.values())
+
+
+def read_model(name: str, directory: Path, *, dtype: object = None, quantization: object = None) -> ModelSize:
+    """Return what a model's files say: config.json, and the headers of its safetensors files or else its files' sizes.
+
+    dtype, quantization: the engine arguments of these names.
+    Raises ModelError for a missing config, ValueError for a damaged header or a directory without weights.
+    """
+    config = read_config(directory, name)
+    tensors = read_tensors(directory)
+    if tensors:
+        return ModelSize(name, config, loaded_weights(tensors, config, dtype=dtype, quantization=quantization))
+    sizes = [
+        path.stat().st_size for path in sorted({path for form in WEIGHT_PATTERNS for path in directory.glob(form)})
+    ]
+    if not sizes:
+        raise ValueError(f"{directory} has no weights to tell their size")
+    return ModelSize(name, config, weights_of_size(sum(sizes)))
+
+
+def memory_notices(plans: Sequence[Planned], unplanned: Sequence[Unplanned] = ()) -> tuple[Notice, ...]:
+    """Return what the plans warn of: one notice for each draft and kind of trouble, not one for each K.
+
+    An error only where the files alone make it certain that no engine would start; else a warning.
+    """
+    found: dict[tuple[str, str, str], Notice] = {}
+    for planned in plans:
+        verdict = planned.plan.verdict
+        if verdict is not Verdict.FITS:
+            notice = _notice(planned)
+            found.setdefault((notice.code, notice.subject, notice.level.value), notice)
+    missing = (
+        Notice("memory_unknown", Level.HINT, one.subject, f"its memory cannot be planned: {one.why}")
+        for one in unplanned
+    )
+    return (*found.values(), *missing)
+
+
+def _notice(planned: Planned) -> Notice:
+    plan, candidate = planned.plan, planned.candidate
+    subject = candidate.draft_name if candidate.speculation else "target"
+    refused = plan.verdict is Verdict.DOES_NOT_FIT
+    share = f"{plan.settings.utilization:g} of {plan.device.name} ({plan.device.total / 2**30:.1f} GiB)"
+    what = f"{candidate.label} {'does not fit' if refused else 'is tight in'} {share}: {'; '.join(plan.reasons)}."
+    return Notice(
+        code="memory_does_not_fit" if refused else "memory_tight",
+        level=Level.ERROR if plan.certain else Level.WARNING,
+        subject=subject,
+        what=what,
+        next_step=next_step(plan),
+        evidence=evidence(plan),
+    )
+
+
+def next_step(plan: MemoryPlan) -> str:
+    """Return what the user can change, with the largest values that fit."""
+    largest, settings = plan.largest, plan.settings
+    ways = []
+    if largest.max_model_len and largest.max_model_len < settings.max_model_len:
+        ways.append(f"max_model_len {largest.max_model_len} or less fits")
+    if largest.max_num_seqs and largest.max_num_seqs < settings.max_num_seqs:
+        ways.append(f"max_num_seqs {largest.max_num_seqs} or less fits")
+    if largest.k and largest.k < settings.k:
+        ways.append(f"K {largest.k} or less fits")
+    if ways:
+        return f"{', '.join(ways)} (the other settings as they are)."
+    if plan.settings.kv_bytes is not None:
+        return "Give the KV cache less, or use a smaller draft or target."
+    return "Raise gpu_memory_utilization, lower max_num_batched_tokens, use more GPUs, or a smaller draft or target."
+
+
+def evidence(plan: MemoryPlan) -> dict[str, Any]:
+    """Return the plan as JSON: sizes in bytes on one GPU (or on the host), each with where it comes from."""
+    settings, largest = plan.settings, plan.largest
+    return {
+        "verdict": plan.verdict.value,
+        "certain": plan.certain,
+        "reasons": list(plan.reasons),
+        "device": {"name": plan.device.name, "bytes": plan.device.total, "assumed": plan.device.assumed},
+        "limit_bytes": plan.limit,
+        "parts": [
+            {"name": part.name, "bytes": part.size, "source": part.source.value, "note": part.note}
+            for part in plan.parts
+        ],
+        "verification_bytes": plan.verification.size,
+        "kv_cache": {
+            "bytes": plan.kv_bytes,
+            "source": plan.kv_source.value,
+            "bytes_per_token": plan.kv_bytes_per_token,
+            "tokens": plan.kv_tokens,
+            "requests_of_max_model_len": round(plan.requests, 2),
+            "doubts": list(plan.doubts),
+        },
+        "settings": {
+            "k": settings.k,
+            "gpu_memory_utilization": settings.utilization,
+            "max_model_len": settings.max_model_len,
+            "max_num_seqs": settings.max_num_seqs,
+            "max_num_batched_tokens": settings.max_num_batched_tokens,
+            "tensor_parallel_size": settings.tensor_parallel,
+        },
+        "largest_that_fits": {
+            "k": largest.k,
+            "max_num_seqs": largest.max_num_seqs,
+            "max_model_len": largest.max_model_len,
+        },
+    }
+
+
+def plans_as_json(plans: Sequence[Planned]) -> list[dict[str, Json]]:
+    """Return every plan with its candidate, for scripts."""
+    keep = json.loads(json.dumps([{"candidate": one.candidate.label, **evidence(one.plan)} for one in plans]))
+    return list(keep)
