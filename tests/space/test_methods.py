@@ -3,7 +3,7 @@ from collections.abc import Mapping
 import pytest
 
 from tuner.records import Json, Speculation
-from tuner.space.methods import METHODS, option_problem, speculative_config, unavailable, undeployable
+from tuner.space.methods import METHODS, option_problem, speculative_config, undeployable
 from tuner.space.options import Kind, Option
 from tuner.space.versions import release
 
@@ -16,66 +16,6 @@ def test_the_config_has_method_k_model_and_options() -> None:
     config = speculative_config(Speculation("draft_model", 4, "good", "a/b", {"quantization": "fp8"}))
     assert config == {"method": "draft_model", "num_speculative_tokens": 4, "model": "a/b", "quantization": "fp8"}
     assert "model" not in speculative_config(Speculation("ngram", 4, "ngram"))
-
-
-@pytest.mark.parametrize(
-    ("method", "version", "words"),
-    [
-        ("draft_model", "0.9.2", None),
-        ("draft_model", "0.10.0", "0.10.0 to 0.14.1 do not have"),
-        ("draft_model", "0.14.1", "0.10.0 to 0.14.1 do not have"),
-        ("draft_model", "0.15.0", None),
-        ("ngram", "0.8.5", None),
-        ("ngram", "0.40.0", None),
-        ("ngram_gpu", "0.17.1", "came with 0.18.0"),
-        ("ngram_gpu", "0.18.0", None),
-        ("mtp", "0.10.2", "came with 0.11.0"),
-        ("suffix", "0.11.0", "came with 0.11.1"),
-        ("dflash", "0.19.1", "came with 0.20.0"),
-        ("dspark", "0.24.0", "came with 0.25.0"),
-        ("dspark", "0.25.0", None),
-        ("custom_class", "0.21.0", "came with 0.22.0"),
-        ("medusa", "0.32.0", None),
-        ("medusa", "0.33.0", "last release with it is 0.32.0"),
-        ("mlp_speculator", "dev", "last release with it is 0.32.0"),
-        ("eagle3", "0.8.5", None),
-    ],
-)
-def test_methods_come_and_go_with_releases(method: str, version: str, words: str | None) -> None:
-    reason = unavailable(spec(method), version, "cuda")
-    assert reason is None if words is None else words in (reason or "")
-
-
-@pytest.mark.parametrize(
-    ("method", "build", "runs"),
-    [("ngram_gpu", "cpu", False), ("dspark", "cpu", False), ("ngram_gpu", "sim", True), ("ngram", "cpu", True)],
-)
-def test_some_methods_need_a_gpu_build(method: str, build: str, runs: bool) -> None:
-    assert (unavailable(spec(method), "0.32.0", build) is None) is runs
-
-
-@pytest.mark.parametrize(
-    ("options", "version", "words"),
-    [
-        ({"num_speculative_tokens_per_batch_size": [[1, 4, 2]]}, "0.23.0", "came with 0.24.0"),
-        ({"num_speculative_tokens_per_batch_size": [[1, 4, 2]]}, "0.24.0", None),
-        ({"use_heterogeneous_vocab": True}, "0.24.0", "came with 0.25.0"),
-        ({"disable_by_batch_size": 8}, "0.16.0", None),
-        ({"disable_by_batch_size": 8}, "0.17.0", "last release with it is 0.16.0"),
-        ({"rejection_sample_method": "strict"}, "0.20.2", None),
-        ({"rejection_sample_method": "strict"}, "0.21.0", "releases with it: 0.18.0 to 0.20.2"),
-        ({"rejection_sample_method": "standard"}, "0.20.2", "releases with it: 0.21.0 on"),
-        ({"rejection_sample_method": "synthetic", "synthetic_acceptance_length": 2}, "0.32.0", None),
-        ({"rejection_sample_method": "fly"}, "0.32.0", "releases with it: 0.33.0 on"),
-        ({"draft_sample_method": "probabilistic"}, "0.21.0", "releases with it: 0.22.0 on"),
-        ({"draft_sample_method": "gumbel"}, "0.22.0", "releases with it: 0.21.0 to 0.21.0"),
-    ],
-)
-def test_options_and_values_come_and_go_with_releases(
-    options: Mapping[str, Json], version: str, words: str | None
-) -> None:
-    reason = unavailable(Speculation("draft_model", 3, "d", "m", options), version, "cuda")
-    assert reason is None if words is None else words in (reason or "")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +47,8 @@ def test_options_and_values_come_and_go_with_releases(
         ("ngram", {"rejection_sample_method": "fly"}, [1, 3], "rejection_sample_method"),
         ("ngram", {"rejection_sample_method": "fly"}, [2, 3], None),
         ("ngram", {"rejection_sample_method": "sometimes"}, [2], "rejection_sample_method"),
+        ("ngram", {"posterior_alpha": 0.3}, [1], "posterior_alpha"),
+        ("ngram", {"posterior_alpha": 0.3, "acceptance_method": "typical_acceptance_sampler"}, [1], None),
         ("suffix", {"suffix_decoding_min_token_prob": 1.5}, [2], "suffix_decoding_min_token_prob"),
         ("suffix", {"suffix_decoding_max_cached_requests": 0}, [2], None),
     ],

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from itertools import product
 from math import prod
 
 from tuner.records import Candidate, Json, Speculation
+from tuner.space.availability import argument_conflict, unavailable
 from tuner.space.checks import GPU_COUNTS
 from tuner.space.engine_flags import engine_arg_unavailable
-from tuner.space.methods import METHODS, unavailable
+from tuner.space.methods import METHODS
 from tuner.space.search_space import DraftSpec, SearchSpace
 from tuner.space.versions import version_row
 
@@ -46,16 +48,25 @@ def devices_per_engine(space: SearchSpace) -> int:
     return prod(int(str(args.get(name) or 1)) for name in GPU_COUNTS)
 
 
-def unavailable_reason(candidate: Candidate, version: str, build: str) -> str | None:
+def unavailable_reason(candidate: Candidate, version: str, build: str, lacking: Collection[str] = ()) -> str | None:
     """Return why the engine cannot run `candidate`, None if by the tables it can.
 
-    version: of vLLM.  build: "cpu", "cuda" or "sim".  Such a candidate is left out; it is not a failed trial.
-    Raises EngineNotFound for a release before 0.8.5.
+    version: of vLLM.  build: "cpu", "cuda" or "sim".  lacking: packages that the engine's environment does not have.
+    Such a candidate is left out; it is not a failed trial.  Raises EngineNotFound for a release before 0.8.5.
     """
     version_row(version)
     if reason := engine_arg_unavailable(candidate.engine_args, version):
         return reason
-    return unavailable(candidate.speculation, version, build) if candidate.speculation else None
+    spec = candidate.speculation
+    if spec is None:
+        return None
+    return unavailable(spec, version, build, lacking) or argument_conflict(spec, candidate.engine_args, version)
+
+
+def packages_needed(space: SearchSpace) -> tuple[str, ...]:
+    """Return the packages that the space's methods need in the engine's environment besides vLLM."""
+    rows = (METHODS[draft.method].package for draft in space.drafts)
+    return tuple(dict.fromkeys(row.name for row in rows if row is not None))
 
 
 def schedule_unavailable(candidate: Candidate, version: str, build: str) -> str | None:

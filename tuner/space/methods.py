@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from tuner.records import Json, Speculation
-from tuner.space.options import DRAFT, DRAFT_MODEL, DSPARK, EAGLE, LOOKUP, MTP, SUFFIX, VERIFICATION, Option
-from tuner.space.versions import parse_release, release
-
-Check = Callable[[Mapping[str, Json], Sequence[int]], tuple[str, str] | None]
-"""From options and every K: the option at fault and what is wrong with it, or None."""
+from tuner.space.method_checks import Check, fly, heterogeneous, lookup_window, synthetic, typical
+from tuner.space.options import BLOCK, DRAFT, DRAFT_MODEL, DSPARK, EAGLE, LOOKUP, MTP, SUFFIX, VERIFICATION, Option
 
 
 class ModelNeed(StrEnum):
@@ -23,119 +20,145 @@ class ModelNeed(StrEnum):
 
 
 @dataclass(frozen=True)
+class Package:
+    """A Python package that the engine's environment needs for a method.  module: what is imported of it."""
+
+    name: str
+    module: str
+    install: str
+
+
+@dataclass(frozen=True)
 class Method:
     """One method.
 
-    model: of draft; `model_words` says what has to stand there.  first, last: releases that have it (last None: still
-    there); gap: releases between that do not.  builds: engine builds that can run it.  chain_drafter: acceptance at a
-    smaller K follows from a run at a larger one, because a draft token never depends on how many follow.
-    schedules: the engine tells the proposer how many tokens to propose in each step, as a K schedule needs.
+    summary: in words, for tables.  model: of draft; `model_words` says what has to stand there, `model_pattern` is a
+    regular expression for what is no path.  first, last: releases that have it (last None: still there); gap: first
+    and last release between that do not.  builds: engine builds that can run it; cpu_gap: releases whose CPU build
+    cannot.  chain_drafter: acceptance at a smaller K follows from a run at a larger one, because a draft token never
+    depends on how many follow.  schedules: the engine tells the proposer how many tokens to propose in each step, as a
+    K schedule needs.  async_first: first release that starts it with async_scheduling: true, None for none.
+    package: what the engine's environment needs besides vLLM.
     """
 
+    summary: str
     model: ModelNeed
     options: Mapping[str, Option]
     first: str = "0.8.5"
     last: str | None = None
     gap: tuple[str, str] | None = None
     builds: frozenset[str] = frozenset({"cpu", "cuda", "sim"})
+    cpu_gap: tuple[str, str] | None = ("0.9.1", "0.19.1")
     chain_drafter: bool = False
     schedules: bool = True
+    async_first: str | None = None
+    package: Package | None = None
     model_words: str = "a model directory or hub id"
+    model_pattern: str = ""
     checks: tuple[Check, ...] = ()
 
 
-def _lookup_window(options: Mapping[str, Json], _: Sequence[int]) -> tuple[str, str] | None:
-    # vLLM: with one of the two given the other equals it; with neither both are 5.
-    low, high = options.get("prompt_lookup_min"), options.get("prompt_lookup_max")
-    if isinstance(low, int) and isinstance(high, int) and low > high:
-        return "prompt_lookup_min", f"{low} must not be above prompt_lookup_max, {high}"
-    return None
-
-
-def _synthetic(options: Mapping[str, Json], ks: Sequence[int]) -> tuple[str, str] | None:
-    given = [name for name in options if name.startswith("synthetic_acceptance_")]
-    if options.get("rejection_sample_method") != "synthetic":
-        return (given[0], "needs rejection_sample_method: synthetic") if given else None
-    if len(given) != 1:
-        return (
-            "rejection_sample_method",
-            "synthetic needs either synthetic_acceptance_rates or synthetic_acceptance_length",
-        )
-    rates, length = options.get("synthetic_acceptance_rates"), options.get("synthetic_acceptance_length")
-    if isinstance(rates, list) and any(len(rates) != k for k in ks):
-        return "synthetic_acceptance_rates", f"has {len(rates)} entries, and must have K; K is {list(ks)}"
-    if isinstance(length, int | float) and any(length > k + 1 for k in ks):
-        return "synthetic_acceptance_length", f"{length} is more than K + 1 = {min(ks) + 1} tokens a step"
-    return None
-
-
-def _heterogeneous(options: Mapping[str, Json], _: Sequence[int]) -> tuple[str, str] | None:
-    if options.get("use_heterogeneous_vocab") is not True:
-        return None
-    if options.get("draft_sample_method", "greedy") != "greedy":
-        return "draft_sample_method", "must be greedy with use_heterogeneous_vocab"
-    if options.get("use_local_argmax_reduction") is True:
-        return "use_local_argmax_reduction", "cannot be combined with use_heterogeneous_vocab"
-    return None
-
-
-def _fly(options: Mapping[str, Json], ks: Sequence[int]) -> tuple[str, str] | None:
-    if options.get("rejection_sample_method") == "fly" and min(ks) < 2:
-        return "rejection_sample_method", "fly needs K of 2 or more"
-    return None
-
-
-_ALL: tuple[Check, ...] = (_synthetic, _fly)
+_ALL: tuple[Check, ...] = (synthetic, fly, typical)
 _WITH_MODEL = {**VERIFICATION, **DRAFT}
 _GPU = frozenset({"cuda", "sim"})
 
 METHODS: Mapping[str, Method] = {
     "draft_model": Method(
+        "a smaller model of the same vocabulary",
         ModelNeed.REQUIRED,
         {**_WITH_MODEL, **DRAFT_MODEL},
         gap=("0.10.0", "0.14.1"),
+        cpu_gap=("0.10.0", "0.19.1"),
         chain_drafter=True,
-        checks=(*_ALL, _heterogeneous),
+        async_first="0.16.0",
+        checks=(*_ALL, heterogeneous),
     ),
-    "ngram": Method(ModelNeed.NONE, {**VERIFICATION, **LOOKUP}, checks=(*_ALL, _lookup_window)),
+    "ngram": Method(
+        "what followed the same words earlier in this request",
+        ModelNeed.NONE,
+        {**VERIFICATION, **LOOKUP},
+        checks=(*_ALL, lookup_window),
+    ),
     "ngram_gpu": Method(
-        ModelNeed.NONE, {**VERIFICATION, **LOOKUP}, first="0.18.0", builds=_GPU, checks=(*_ALL, _lookup_window)
+        "ngram, looked up on the GPU",
+        ModelNeed.NONE,
+        {**VERIFICATION, **LOOKUP},
+        first="0.18.0",
+        builds=_GPU,
+        async_first="0.18.0",
+        checks=(*_ALL, lookup_window),
     ),
     "eagle": Method(
+        "a head that reads the target's last hidden states",
         ModelNeed.REQUIRED,
         {**_WITH_MODEL, **EAGLE},
         chain_drafter=True,
+        async_first="0.11.1",
         model_words="an EAGLE head trained for this target",
         checks=_ALL,
     ),
     "eagle3": Method(
+        "a head that reads hidden states of several layers",
         ModelNeed.REQUIRED,
         {**_WITH_MODEL, **EAGLE},
         chain_drafter=True,
+        async_first="0.11.1",
         model_words="an EAGLE-3 head trained for this target",
         checks=_ALL,
     ),
-    "mtp": Method(ModelNeed.OPTIONAL, {**_WITH_MODEL, **MTP}, first="0.11.0", chain_drafter=True, checks=_ALL),
+    "mtp": Method(
+        "layers for the next tokens that came with the target",
+        ModelNeed.OPTIONAL,
+        {**_WITH_MODEL, **MTP},
+        first="0.11.0",
+        chain_drafter=True,
+        async_first="0.11.1",
+        model_words="a checkpoint with the layers, the target by default",
+        checks=_ALL,
+    ),
     "dflash": Method(
+        "a draft that writes a whole block in one pass",
         ModelNeed.REQUIRED,
-        _WITH_MODEL,
+        {**_WITH_MODEL, **BLOCK},
         first="0.20.0",
+        cpu_gap=("0.20.0", "0.24.0"),
+        async_first="0.20.0",
         model_words="a DFlash draft trained for this target",
         checks=_ALL,
     ),
     # By code it needs the V2 model runner, which the CPU build does not have.
-    "dspark": Method(ModelNeed.OPTIONAL, {**_WITH_MODEL, **DSPARK}, first="0.25.0", builds=_GPU, checks=_ALL),
-    "suffix": Method(ModelNeed.NONE, {**VERIFICATION, **SUFFIX}, first="0.11.1", checks=_ALL),
+    "dspark": Method(
+        "a block draft that orders its tokens with a Markov head",
+        ModelNeed.OPTIONAL,
+        {**_WITH_MODEL, **DSPARK},
+        first="0.25.0",
+        builds=_GPU,
+        async_first="0.25.0",
+        model_words="a DSpark draft trained for this target, the target by default",
+        checks=_ALL,
+    ),
+    "suffix": Method(
+        "a tree of what this and earlier requests wrote",
+        ModelNeed.NONE,
+        {**VERIFICATION, **SUFFIX},
+        first="0.11.1",
+        package=Package("arctic-inference", "arctic_inference", "pip install arctic-inference==0.1.1"),
+        checks=_ALL,
+    ),
     "custom_class": Method(
+        "a proposer of your own",
         ModelNeed.REQUIRED,
         VERIFICATION,
         first="0.22.0",
         schedules=False,
-        model_words="the dotted import path of a proposer class",
+        model_words="the dotted import path of a proposer class, like my_package.MyProposer",
+        model_pattern=r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+",
         checks=_ALL,
     ),
-    "medusa": Method(ModelNeed.REQUIRED, _WITH_MODEL, last="0.32.0", checks=_ALL),
-    "mlp_speculator": Method(ModelNeed.REQUIRED, _WITH_MODEL, last="0.32.0", checks=_ALL),
+    "medusa": Method("heads for each of the next tokens", ModelNeed.REQUIRED, _WITH_MODEL, last="0.32.0", checks=_ALL),
+    "mlp_speculator": Method(
+        "an MLP on the target's hidden state", ModelNeed.REQUIRED, _WITH_MODEL, last="0.32.0", checks=_ALL
+    ),
 }
 
 LOSSY = frozenset({"fly", "typical_acceptance_sampler"})
@@ -162,58 +185,6 @@ def option_problem(method: Method, options: Mapping[str, Json], ks: Sequence[int
         if problem := method.options[name].problem(value):
             return name, f"{problem}, not {value!r}"
     return next((found for check in method.checks if (found := check(options, ks))), None)
-
-
-def unavailable(spec: Speculation, version: str, build: str) -> str | None:
-    """Return why the engine cannot run this setting, None if by the tables it can.
-
-    version: of vLLM.  build: "cpu", "cuda" or "sim" (the simulated engine stands for a GPU build).
-    """
-    method = METHODS[spec.method]
-    here = release(version)
-    if here < release(method.first):
-        return f"vLLM {version} does not have method {spec.method}; it came with {method.first}"
-    if method.last and here > release(method.last):
-        return f"vLLM {version} no longer has method {spec.method}; the last release with it is {method.last}"
-    if method.gap and release(method.gap[0]) <= here <= release(method.gap[1]):
-        return f"vLLM {method.gap[0]} to {method.gap[1]} do not have method {spec.method}, and this is {version}"
-    if build not in method.builds:
-        return f"method {spec.method} does not run on the {build} build of vLLM"
-    return _option_unavailable(method, spec.options, version)
-
-
-def _option_unavailable(method: Method, options: Mapping[str, Json], version: str) -> str | None:
-    here = release(version)
-    for name in options:
-        row = method.options.get(name)
-        if row and here < release(row.since):
-            return f"vLLM {version} does not have the option {name}; it came with {row.since}"
-        if row and row.until and here > release(row.until):
-            return f"vLLM {version} no longer has the option {name}; the last release with it is {row.until}"
-    return _value_unavailable(options, version)
-
-
-def _value_unavailable(options: Mapping[str, Json], version: str) -> str | None:
-    """The values of two options changed names between releases."""
-    here = release(version)
-    for name, value, first, last in VALUE_RELEASES:
-        if options.get(name) == value and not release(first) <= here <= (parse_release(last or "") or here):
-            until = f" to {last}" if last else " on"
-            return f"vLLM {version} does not have {name}: {value}; releases with it: {first}{until}"
-    return None
-
-
-VALUE_RELEASES: tuple[tuple[str, str, str, str | None], ...] = (
-    ("rejection_sample_method", "strict", "0.18.0", "0.20.2"),
-    ("rejection_sample_method", "probabilistic", "0.18.0", "0.20.2"),
-    ("rejection_sample_method", "standard", "0.21.0", None),
-    ("rejection_sample_method", "synthetic", "0.19.0", None),
-    ("rejection_sample_method", "block", "0.25.0", None),
-    ("rejection_sample_method", "fly", "0.33.0", None),
-    ("draft_sample_method", "gumbel", "0.21.0", "0.21.0"),
-    ("draft_sample_method", "probabilistic", "0.22.0", None),
-)
-"""Option, value, first and last release that takes it."""
 
 
 def undeployable(spec: Speculation) -> str | None:

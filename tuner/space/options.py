@@ -28,9 +28,14 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Option:
-    """One key.  low, high: bounds of a number, included.  since, until: first and last release that takes it."""
+    """One key.
+
+    default: the engine's own, None where it decides by itself.  low, high: bounds of a number, included.
+    since, until: first and last release that takes it.
+    """
 
     kind: Kind
+    default: Json = None
     low: float = -math.inf
     high: float = math.inf
     choices: tuple[str, ...] = ()
@@ -90,12 +95,15 @@ def _is_schedule(value: Json) -> bool:
 
 
 _COUNT = Option(Kind.INT, low=1)
-_FLAG = Option(Kind.BOOL)
+_FLAG = Option(Kind.BOOL, False)
 _TEXT = Option(Kind.TEXT)
 
 VERIFICATION: Mapping[str, Option] = {
     "rejection_sample_method": Option(
-        Kind.TEXT, choices=("standard", "block", "strict", "probabilistic", "synthetic", "fly"), since="0.18.0"
+        Kind.TEXT,
+        "standard",
+        choices=("standard", "block", "strict", "probabilistic", "synthetic", "fly"),
+        since="0.18.0",
     ),
     "synthetic_acceptance_rate": Option(Kind.FLOAT, low=0, high=1, since="0.19.0", until="0.19.1"),
     "synthetic_acceptance_rates": Option(Kind.RATES, since="0.20.0"),
@@ -105,8 +113,11 @@ VERIFICATION: Mapping[str, Option] = {
     "fly_entropy_top_k": replace(_COUNT, since="0.33.0"),
     "num_speculative_tokens_per_batch_size": Option(Kind.SCHEDULE, since="0.24.0"),
     "disable_by_batch_size": Option(Kind.INT, low=2, until="0.16.0"),
-    "disable_logprobs": replace(_FLAG, until="0.11.0"),
-    "acceptance_method": Option(Kind.TEXT, choices=("rejection_sampler", "typical_acceptance_sampler"), until="0.9.2"),
+    "disable_logprobs": Option(Kind.BOOL, True, until="0.11.0"),
+    "disable_mqa_scorer": replace(_FLAG, until="0.9.2"),
+    "acceptance_method": Option(
+        Kind.TEXT, "rejection_sampler", choices=("rejection_sampler", "typical_acceptance_sampler"), until="0.9.2"
+    ),
     "posterior_threshold": Option(Kind.FLOAT, low=0, until="0.9.2"),
     "posterior_alpha": Option(Kind.FLOAT, low=0, until="0.9.2"),
 }
@@ -118,12 +129,12 @@ DRAFT: Mapping[str, Option] = {
     "max_model_len": _COUNT,
     "revision": _TEXT,
     "code_revision": _TEXT,
-    "enforce_eager": replace(_FLAG, since="0.11.0"),
+    "enforce_eager": replace(_FLAG, default=None, since="0.11.0"),
     "draft_load_config": Option(Kind.MAPPING, since="0.17.0"),
     "use_local_argmax_reduction": replace(_FLAG, since="0.17.0"),
     "moe_backend": replace(_TEXT, since="0.19.0"),
     "attention_backend": replace(_TEXT, since="0.21.0"),
-    "draft_sample_method": Option(Kind.TEXT, choices=("greedy", "probabilistic", "gumbel"), since="0.21.0"),
+    "draft_sample_method": Option(Kind.TEXT, "greedy", choices=("greedy", "probabilistic", "gumbel"), since="0.21.0"),
     "kv_cache_dtype": replace(_TEXT, since="0.26.0"),
 }
 """Options of every method that loads a model."""
@@ -136,7 +147,7 @@ DRAFT_MODEL: Mapping[str, Option] = {
 }
 
 EAGLE: Mapping[str, Option] = {
-    "speculative_token_tree": replace(_TEXT, since="0.9.2", until="0.20.2"),
+    "speculative_token_tree": replace(_TEXT, since="0.9.0", until="0.20.2"),
     "disable_padded_drafter_batch": replace(_FLAG, since="0.11.0"),
     "parallel_drafting": replace(_FLAG, since="0.16.0"),
     "disable_eagle_block_drop": replace(_FLAG, since="0.30.0"),
@@ -146,18 +157,23 @@ EAGLE: Mapping[str, Option] = {
 
 MTP: Mapping[str, Option] = {
     "disable_padded_drafter_batch": replace(_FLAG, since="0.11.0"),
-    "index_share_for_mtp_iteration": replace(_FLAG, since="0.29.0"),
+    "index_share_for_mtp_iteration": replace(_FLAG, default=None, since="0.29.0"),
+    "disable_eagle_block_drop": replace(_FLAG, since="0.30.0"),
     "draft_lm_head_quantization": Option(Kind.TEXT, choices=("fp8", "nvfp4"), since="0.33.0"),
 }
 
+BLOCK: Mapping[str, Option] = {"disable_eagle_block_drop": replace(_FLAG, since="0.30.0")}
+"""Of drafts that propose a whole block; vLLM counts them among those that read the target's hidden states."""
+
 DSPARK: Mapping[str, Option] = {
+    **BLOCK,
     "enable_adaptive_verification": replace(_FLAG, since="0.28.0"),
     "dspark_draft_topk": replace(_COUNT, since="0.28.0"),
 }
 
 SUFFIX: Mapping[str, Option] = {
-    "suffix_decoding_max_tree_depth": replace(_COUNT, since="0.11.1"),
-    "suffix_decoding_max_cached_requests": Option(Kind.INT, low=0, since="0.11.1"),
-    "suffix_decoding_max_spec_factor": Option(Kind.FLOAT, low=0, since="0.11.1"),
-    "suffix_decoding_min_token_prob": Option(Kind.FLOAT, low=0, high=1, since="0.11.1"),
+    "suffix_decoding_max_tree_depth": Option(Kind.INT, 24, low=1, since="0.11.1"),
+    "suffix_decoding_max_cached_requests": Option(Kind.INT, 10000, low=0, since="0.11.1"),
+    "suffix_decoding_max_spec_factor": Option(Kind.FLOAT, 1.0, low=0, since="0.11.1"),
+    "suffix_decoding_min_token_prob": Option(Kind.FLOAT, 0.1, low=0, high=1, since="0.11.1"),
 }
