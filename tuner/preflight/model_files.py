@@ -85,9 +85,14 @@ def _shards_absent(directory: Path) -> list[str]:
 
 def check_tokenizer(directory: Path, what: str) -> None:
     """Raise ModelError when there is no tokenizer file."""
-    if not any(_matching(directory, TOKENIZER_FILES)):
+    if not has_tokenizer(directory):
         step = "Copy the tokenizer's files of the base model beside it, or set the engine argument 'tokenizer'."
         raise ModelError(f"{what}: {directory} has no tokenizer ({', '.join(TOKENIZER_FILES)})", step)
+
+
+def has_tokenizer(directory: Path) -> bool:
+    """Whether there is a tokenizer file."""
+    return any(_matching(directory, TOKENIZER_FILES))
 
 
 def _matching(directory: Path, patterns: Iterable[str]) -> list[Path]:
