@@ -18,6 +18,7 @@ _COMMANDS = {
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
     "breakeven": "tuner.cli.breakeven:breakeven",
+    "doctor": "tuner.cli.doctor:doctor",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
 }
@@ -52,6 +53,7 @@ def cli() -> None:
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why
     tuner breakeven RUN             the acceptance that a draft would need to pay
+    tuner doctor                    what is in the way of a sweep on this machine
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
     """
