@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tuner.engine.environment import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
-from tuner.preflight import PromptLengths, check_draft, check_inputs, check_target
+from tuner.preflight import PromptLengths, check_inputs, check_target, sentence
+from tuner.preflight.examine import Examined
+from tuner.preflight.inspection import NOT_INSPECTED, Asked, Inspected, inspect_models, left
 from tuner.preflight.weights import weight_bytes
 from tuner.provenance import fingerprint, machine, model_identity, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
+from tuner.records.notice import Level
 from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
 from tuner.space.eval_sets import load_eval_set
 from tuner.space.model_refs import resolve_model, settle_model
@@ -54,6 +57,7 @@ class Prepared:
     target: as the user wrote it.  candidates: those that this engine can run, baselines first.
     gpus_per_worker: how many GPUs one engine occupies, 0 for none.  required_paths: what every worker's machine must
     have: the engine's Python and the models, as directories or hub ids.  notes: what was found and handled.
+    refused: why a candidate is left out because of its models' files, by key.
     """
 
     space: SearchSpace
@@ -67,6 +71,7 @@ class Prepared:
     gpus_per_worker: int
     required_paths: tuple[str, ...]
     notes: tuple[str, ...]
+    refused: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def default_out(self) -> Path:
@@ -74,9 +79,10 @@ class Prepared:
         return Path("runs") / slug(Path(self.target).name.replace(":", "-")) / slug(self.space.name)
 
 
-def prepare(request: SweepRequest) -> Prepared:
+def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None = None) -> Prepared:
     """Read and check everything that a sweep needs.
 
+    on_files: told what the models' files say, before anything of it is refused.
     Raises InputError (SpaceError, EvalSetError, ModelError, EngineNotFound): one message that names the thing.
     """
     written = load_space(
@@ -92,6 +98,12 @@ def prepare(request: SweepRequest) -> Prepared:
     possible, unavailable = _available(space, engine)
     eval_sets, notes = _eval_sets(space)
     directory = _target_directory(space, target, engine, download=request.download)
+    asked = Asked(space, possible, target, directory, engine.python, engine.version, engine.build)
+    found = NOT_INSPECTED if engine.kind == "sim" else inspect_models(asked, download=request.download)
+    if on_files is not None:
+        on_files(found)
+    possible, refused = left(possible, found.examined)
+    unavailable |= refused
     lengths = check_inputs(
         space,
         eval_sets,
@@ -100,7 +112,7 @@ def prepare(request: SweepRequest) -> Prepared:
         simulated=engine.kind == "sim",
         download=request.download,
     )
-    drafts = _draft_identities(space, engine, download=request.download)
+    drafts = _draft_identities(space, found.drafts)
     return Prepared(
         space=space,
         engine=engine,
@@ -108,15 +120,15 @@ def prepare(request: SweepRequest) -> Prepared:
         candidates=possible,
         eval_sets=eval_sets,
         lengths=lengths,
-        manifest=_manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
+        manifest=replace(
+            _manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
+            notices=found.examined.notices,
+        ),
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
-        notes=(
-            *notes,
-            *(f"not tried: {label}: {reason}" for label, reason in unavailable.items()),
-            *not_covered(by_temperature(space.traffic, space.load_points)),
-        ),
+        notes=(*notes, *_notes(space, unavailable, found.examined)),
+        refused=found.examined.refused,
     )
 
 
@@ -182,6 +194,15 @@ def _eval_sets(space: SearchSpace) -> tuple[dict[str, EvalSet], tuple[str, ...]]
     return eval_sets, tuple(notes)
 
 
+def _notes(space: SearchSpace, unavailable: Mapping[str, str], found: Examined) -> tuple[str, ...]:
+    """Return what a user should know before the first start; errors are among what is not tried."""
+    return (
+        *(f"not tried: {label}: {reason}" for label, reason in unavailable.items()),
+        *(f"{notice.level}: {sentence(notice)}" for notice in found.notices if notice.level is not Level.ERROR),
+        *not_covered(by_temperature(space.traffic, space.load_points)),
+    )
+
+
 def _target_directory(space: SearchSpace, target: str, engine: Engine, *, download: bool) -> str:
     if engine.kind == "sim":
         return target
@@ -235,19 +256,13 @@ def _draft_ks(possible: tuple[Candidate, ...]) -> dict[str, tuple[int, ...]]:
     return {name: tuple(sorted({c.k for c in possible if c.k and c.draft_name == name})) for name in names}
 
 
-def _draft_identities(space: SearchSpace, engine: Engine, *, download: bool) -> dict[str, dict[str, Json]]:
-    """Return what identifies each draft model, by the draft's name. The drafts are checked already."""
-    identities = {}
-    for draft in space.drafts:
-        if draft.model is not None:
-            is_model = engine.kind == "vllm" and draft.method != "custom_class"  # whose model is an import path
-            path = (
-                check_draft(draft.name, draft.model, download=download, python=engine.python)
-                if is_model
-                else resolve_model(draft.model)
-            )
-            identities[draft.name] = model_identity(draft.model, path)
-    return identities
+def _draft_identities(space: SearchSpace, directories: Mapping[str, str]) -> dict[str, dict[str, Json]]:
+    """Return what identifies each draft model, by the draft's name."""
+    return {
+        draft.name: model_identity(draft.model, directories.get(draft.name) or resolve_model(draft.model))
+        for draft in space.drafts
+        if draft.model is not None
+    }
 
 
 def _fingerprint(

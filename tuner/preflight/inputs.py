@@ -11,7 +11,7 @@ from tuner.errors import EvalSetError
 from tuner.preflight.context import context_limit, trained_context
 from tuner.preflight.lengths import PromptLengths, check_fit, prompts_in_use, summarise
 from tuner.preflight.model_files import check_tokenizer, read_config
-from tuner.preflight.models import check_draft, find_model
+from tuner.preflight.models import find_model
 from tuner.preflight.tokens import Counted, TokenizerSpec, chat_template_text, count_tokens, count_words
 from tuner.records import EvalSet, Json, Prompt
 from tuner.space.schema import SearchSpace
@@ -26,19 +26,16 @@ def check_inputs(
     target: str,
     download: bool = False,
 ) -> dict[str, PromptLengths]:
-    """Check drafts, chat template and prompt lengths of a space; return the lengths by eval set.
+    """Check chat template and prompt lengths of a space; return the lengths by eval set.
 
     target: the directory that `check_target` returned (not read for the simulated engine, which counts words).
-    Raises InputError: ModelError for a draft, tokenizer or chat template, EvalSetError for a prompt.
+    Raises InputError: ModelError for a tokenizer or chat template, EvalSetError for a prompt.
     """
     in_use = prompts_in_use(eval_sets, space.load_points)
     if simulated:
         unit, limit = "words", context_limit(_max_model_lens(space), None)
         counts = {name: _all_counted(name, prompts, count_words(prompts)) for name, prompts in in_use.items()}
     else:
-        for draft in space.drafts:
-            if draft.model is not None and draft.method != "custom_class":  # whose model is an import path
-                check_draft(draft.name, draft.model, download=download, python=python)
         tokenizer = _tokenizer(space, target, python, download)
         unit, limit = "tokens", _limit(space, Path(target), Path(tokenizer.directory))
         counts = _count_in_one_go(in_use, tokenizer)
@@ -67,13 +64,22 @@ def _tokenizer_config(directory: Path) -> Mapping[str, Any]:
 
 def _tokenizer(space: SearchSpace, target: str, python: str, download: bool) -> TokenizerSpec:
     args = space.engine_args
-    directory = Path(target)
-    named = args.get("tokenizer")
-    if isinstance(named, str) and named:
-        directory = find_model(named, "tokenizer", download=download, python=python)
-        check_tokenizer(directory, "tokenizer")
+    directory = tokenizer_directory(args, target, python=python, download=download)
     template = chat_template_text(args.get("chat_template"))
-    return TokenizerSpec(python, str(directory), args.get("trust_remote_code") is True, template)
+    return TokenizerSpec(python, directory, args.get("trust_remote_code") is True, template)
+
+
+def tokenizer_directory(engine_args: Mapping[str, Json], target: str, *, python: str, download: bool = False) -> str:
+    """Return where the engine takes the tokenizer from: the target's directory unless an argument names another.
+
+    Raises ModelError if that one has no tokenizer.
+    """
+    named = engine_args.get("tokenizer")
+    if not isinstance(named, str) or not named:
+        return target
+    directory = find_model(named, "tokenizer", download=download, python=python)
+    check_tokenizer(directory, "tokenizer")
+    return str(directory)
 
 
 def _count_in_one_go(in_use: Mapping[str, Sequence[Prompt]], tokenizer: TokenizerSpec) -> dict[str, tuple[int, ...]]:

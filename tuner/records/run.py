@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tuner.records.candidate import Json, LoadPoint, Protocol
 from tuner.records.goal import Goal
+from tuner.records.notice import Notice
 from tuner.records.traffic import Traffic
 
 
@@ -23,7 +24,7 @@ class RunManifest:
     draft_ks: K that may be measured, by draft name; {} in runs of older versions.  traffic: what the load points weigh
     by.
     target_revision, draft_revisions: of the hub, where the model was a snapshot in its cache.
-    goal: what decides between settings, and what they must keep to.
+    goal: what decides between settings, and what they must keep to.  notices: what files told before the first start.
     """
 
     target: str
@@ -46,6 +47,7 @@ class RunManifest:
     draft_ks: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     traffic: Traffic | None = None
     goal: Goal = field(default_factory=Goal)
+    notices: tuple[Notice, ...] = ()
     target_revision: str | None = None
     draft_revisions: Mapping[str, str] = field(default_factory=dict)
 
