@@ -9,48 +9,16 @@ import hashlib
 import os
 import platform
 import socket
-import struct
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import BinaryIO
 
 import psutil
 
 from tuner.hardware import cpu_model
-from tuner.records import EvalSet, Json, LoadPoint, Protocol, short_hash
+from tuner.identity import model_identity
+from tuner.records import EvalSet, Json, LoadPoint, Protocol
 
-_WEIGHT_SUFFIXES = (".safetensors", ".bin", ".gguf", ".pt", ".pth")
-_SAMPLED_BLOCKS = 64
-_BLOCK_BYTES = 4096
-_MAX_HEADER_BYTES = 100_000_000
-_IDENTITY_FILES = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer.model",
-    "tokenizer_config.json",
-    "vocab.json",
-    "merges.txt",
-    "chat_template.jinja",
-)
-
-
-def model_identity(ref: str, path: str) -> dict[str, Json]:
-    """Return what identifies a model without reading all its weights, cheap for a 100 GB model.
-
-    path: the local directory behind it; without one the model is identified by its name alone, `ref`.
-    The hash covers the small files that decide what the model says, and of every weight file its size, its safetensors
-    header (names, shapes, types and offsets of all tensors) and blocks sampled over its length: a fine-tune of the
-    same shapes changes those. No path and no time is part of it, so a copy elsewhere is the same model.
-    """
-    directory = Path(path)
-    if not directory.is_dir():
-        return {"hash": short_hash(ref, 16), "of": "name"}
-    digest = hashlib.sha256()
-    for part in _identity_parts(directory):
-        digest.update(part)
-    size = sum(file.stat().st_size for file in _weight_files(directory))
-    return {"hash": digest.hexdigest()[:16], "of": "content", "weight_bytes": size}
+__all__ = ["fingerprint", "machine", "model_identity", "profile_identity"]
 
 
 def profile_identity(profile: str | None) -> str | None:
@@ -58,33 +26,6 @@ def profile_identity(profile: str | None) -> str | None:
     if profile is None or not Path(profile).is_file():
         return profile
     return hashlib.sha256(Path(profile).read_bytes()).hexdigest()[:16]
-
-
-def _weight_files(directory: Path) -> list[Path]:
-    return sorted(file for file in directory.iterdir() if file.suffix in _WEIGHT_SUFFIXES and file.is_file())
-
-
-def _identity_parts(directory: Path) -> Iterator[bytes]:
-    for name in _IDENTITY_FILES:
-        file = directory / name
-        if file.is_file():
-            yield f"{name}\0".encode() + file.read_bytes()
-    for file in _weight_files(directory):
-        size = file.stat().st_size
-        yield f"{file.name}\0{size}\0".encode()
-        with file.open("rb") as stream:
-            if file.suffix == ".safetensors":
-                yield _safetensors_header(stream)
-            for block in range(_SAMPLED_BLOCKS):
-                stream.seek(size * block // _SAMPLED_BLOCKS)
-                yield stream.read(_BLOCK_BYTES)
-
-
-def _safetensors_header(stream: BinaryIO) -> bytes:
-    """Return the JSON header: 8 bytes little-endian length, then that many bytes (safetensors format)."""
-    prefix = stream.read(8)
-    length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
-    return stream.read(min(length, _MAX_HEADER_BYTES))
 
 
 def fingerprint(
@@ -100,7 +41,7 @@ def fingerprint(
 ) -> dict[str, Json]:
     """Return what must be equal for finished measurements to count in a later sweep.
 
-    env: see tuner.engine.environment.shaping_env.
+    target, drafts: see tuner.identity.model_identity.  env: see tuner.engine.environment.shaping_env.
     The list of K and the limits are left out on purpose: a sweep that adds a K goes on where the last one ended.
     So is the device: every figure is compared with a baseline of its own device.
     """

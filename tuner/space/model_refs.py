@@ -13,10 +13,14 @@ from tuner.records import Candidate
 DEMO_PREFIX = "demo:"
 
 
+def user_cache() -> Path:
+    """Return where things are kept that may be made again, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
+    return Path(os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner").expanduser().absolute()
+
+
 def demo_models_dir() -> Path:
-    """Return where the demo models are kept, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
-    cache = os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner"
-    return Path(cache).expanduser().absolute() / "models" / "smollm2-demo"
+    """Return where the demo models are kept."""
+    return user_cache() / "models" / "smollm2-demo"
 
 
 def resolve_model(ref: str) -> str:
