@@ -101,8 +101,10 @@ def test_any_bit_of_a_header_is_seen(tmp_path: Path) -> None:
 
 
 def test_a_header_longer_than_the_first_block_is_seen_to_its_end(tmp_path: Path) -> None:
-    more = {f"layer.{index}": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for index in range(3000)}
-    model = write_model(tmp_path / "a", safetensors(50_000_000, **more))
+    more: dict[str, object] = {
+        f"layer.{index}": {"dtype": "U8", "shape": [0], "data_offsets": [0, 0]} for index in range(3000)
+    }
+    model = write_model(tmp_path / "a", safetensors(50_000_000, b"\0", **more))
     before = identity(model)
     length = struct.unpack("<Q", (model / "model.safetensors").read_bytes()[:8])[0]
     flip(model / "model.safetensors", 8 + length - 30_000)
