@@ -10,11 +10,12 @@ from pathlib import Path
 from tuner.engine.environment import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
+from tuner.identity import hub_revision, model_identity
 from tuner.preflight import PromptLengths, check_inputs, check_target, sentence
 from tuner.preflight.examine import Examined
 from tuner.preflight.inspection import NOT_INSPECTED, Asked, Inspected, inspect_models, left
 from tuner.preflight.weights import weight_bytes
-from tuner.provenance import fingerprint, machine, model_identity, profile_identity
+from tuner.provenance import fingerprint, machine, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
 from tuner.records.notice import Level
 from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
@@ -123,6 +124,8 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
         manifest=replace(
             _manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
             notices=found.examined.notices,
+            target_revision=hub_revision(directory),
+            draft_revisions={name: revision for name, path in found.drafts.items() if (revision := hub_revision(path))},
         ),
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,

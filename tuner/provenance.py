@@ -15,10 +15,7 @@ from pathlib import Path
 import psutil
 
 from tuner.hardware import cpu_model
-from tuner.identity import model_identity
 from tuner.records import EvalSet, Json, LoadPoint, Protocol
-
-__all__ = ["fingerprint", "machine", "model_identity", "profile_identity"]
 
 
 def profile_identity(profile: str | None) -> str | None:
