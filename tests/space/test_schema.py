@@ -134,6 +134,12 @@ def test_the_same_draft_twice_is_refused(load: Load) -> None:
     assert "named twice" in refused(load, BASE, drafts=["x", "x"]).message
 
 
+def test_a_head_named_on_the_command_line_is_no_draft_model(load: Load) -> None:
+    error = refused(load, BASE, drafts=["org/EAGLE3-Llama"])
+    assert "--draft org/EAGLE3-Llama" in error.message and "method eagle3" in error.message
+    assert "- {method: eagle3, model: org/EAGLE3-Llama}" in error.next_step
+
+
 def test_named_drafts_need_a_k(load: Load) -> None:
     text = "drafts: [{method: ngram, k: 1}]\nload_points: [{eval_set: chat}]\n"
     assert "no k" in refused(load, text, drafts=["x"]).message
@@ -167,11 +173,11 @@ def test_a_protocol_that_proves_less_says_so(load: Load, protocol: str, words: s
         ("engine_args: {max_modle_len: 3}", "the nearest known key is 'max_model_len'", "unchecked_engine_args"),
         ("engine_args: {max-model-len: 3}", "the nearest known key is 'max_model_len'", "unchecked_engine_args"),
         ("choices: {max_num_seq: [3]}", "the nearest known key is 'max_num_seqs'", "unchecked_engine_args"),
-        ("speculative_model: a/b", "flag of vLLM's command line", "[{method: draft_model, model: a/b}]"),
-        ("--speculative-model: a/b", "flag of vLLM's command line", "[{method: draft_model, model: a/b}]"),
-        ("num_speculative_tokens: 5", "flag of vLLM's command line", "Write `k: 5`"),
+        ("speculative_model: a/b", "flag of vLLM's command line", "- {method: draft_model, model: a/b}"),
+        ("--speculative-model: a/b", "flag of vLLM's command line", "- {method: draft_model, model: a/b}"),
+        ("num_speculative_tokens: 5", "flag of vLLM's command line", "  k: 5"),
         ("ngram_prompt_lookup_max: 4", "flag of vLLM's command line", "options: {prompt_lookup_max: 4}"),
-        ("engine_args: {speculative-config: {}}", "flag of vLLM's command line", "under `drafts:`"),
+        ("engine_args: {speculative-config: {method: ngram}}", "flag of vLLM's command line", "- {method: ngram}"),
         ("engine_args: {port: 3}", "port cannot be set", "free port"),
         ("unchecked_engine_args: {api_key: x}", "api_key cannot be set", "key of its own"),
         ("choices: {disable_log_stats: [true]}", "disable_log_stats cannot be set", "counters"),

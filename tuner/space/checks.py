@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from tuner.records import Json, slug
+from tuner.space.availability import guessed_method
 from tuner.space.engine_flags import MANAGED, engine_arg_problem, known_engine_args
-from tuner.space.explain import nearest, old_flag, path_text, unknown_key
+from tuner.space.explain import nearest, path_text, unknown_key
 from tuner.space.file_model import DraftPart, SpaceFile
 from tuner.space.methods import METHODS, Method, ModelNeed, option_problem
+from tuner.space.old_flags import changed_draft, flag_name, new_method, old_flag
 from tuner.space.search_space import DraftSpec
 from tuner.space.yaml_lines import Loc, YamlText
 
@@ -27,8 +30,8 @@ def check_engine_args(yaml: YamlText, file: SpaceFile) -> None:
         _check_arg(yaml, ("engine_args", name), [value])
     for name, values in file.choices.items():
         _check_arg(yaml, ("choices", name), values)
-    for name, value in file.unchecked_engine_args.items():
-        _refuse_managed(yaml, ("unchecked_engine_args", name), value)
+    for name in file.unchecked_engine_args:
+        _refuse_managed(yaml, ("unchecked_engine_args", name))
     _check_once(yaml, file)
     for name in GPU_COUNTS:
         if len(file.choices.get(name, [])) > 1:
@@ -69,7 +72,7 @@ def check_metric(yaml: YamlText, file: SpaceFile) -> None:
 
 def _check_arg(yaml: YamlText, loc: Loc, values: Sequence[Json]) -> None:
     name = str(loc[-1])
-    _refuse_managed(yaml, loc, values[0])
+    _refuse_managed(yaml, loc)
     if name not in known_engine_args():
         raise unknown_key(yaml, loc, known_engine_args(), _UNCHECKED)
     for i, value in enumerate(values):
@@ -78,9 +81,9 @@ def _check_arg(yaml: YamlText, loc: Loc, values: Sequence[Json]) -> None:
             raise yaml.error(here, f"{path_text(loc)} {problem}, not {value!r}.", f"Change `{name}:` there.")
 
 
-def _refuse_managed(yaml: YamlText, loc: Loc, value: Json) -> None:
-    name = str(loc[-1]).lstrip("-").replace("-", "_")
-    if error := old_flag(yaml, loc, value):
+def _refuse_managed(yaml: YamlText, loc: Loc) -> None:
+    name = flag_name(loc[-1])
+    if error := old_flag(yaml, loc):
         raise error
     if name in MANAGED:
         raise yaml.error(loc, f"{name} cannot be set as an engine argument.", MANAGED[name])
@@ -126,11 +129,16 @@ def _draft_spec(yaml: YamlText, loc: Loc, part: DraftPart, shared_ks: Sequence[i
 def _method(yaml: YamlText, loc: Loc, name: str) -> Method:
     if name in METHODS:
         return METHODS[name]
-    if name.endswith("_mtp"):
-        raise yaml.error(loc, f"{name!r} is an old name of the method mtp.", "Write `method: mtp` (0.11.0 on).")
+    if new := new_method(name):
+        step = changed_draft(yaml, loc, method=new)
+        raise yaml.error(loc, f"{name!r} is an old name of the method {new}.", f"{step}\n{_since(new)}")
     near = nearest(name, METHODS)
     hint = f"; the nearest known one is {near!r}" if near else ""
     raise yaml.error(loc, f"unknown method {name!r}{hint}.", f"Known methods: {', '.join(METHODS)}.")
+
+
+def _since(method: str) -> str:
+    return f"vLLM has method {method} from {METHODS[method].first} on."
 
 
 def _check_model(yaml: YamlText, loc: Loc, part: DraftPart, method: Method) -> None:
@@ -140,6 +148,29 @@ def _check_model(yaml: YamlText, loc: Loc, part: DraftPart, method: Method) -> N
     if method.model is ModelNeed.NONE and part.model is not None:
         message = f"{path_text(loc)}: method {part.method} takes no model, but {part.model!r} is given."
         raise yaml.error((*loc, "model"), message, "Leave `model:` out, or use method draft_model.")
+    if part.model is None:
+        return
+    if method.model_pattern and not re.fullmatch(method.model_pattern, part.model):
+        message = f"{path_text(loc)}: {part.model!r} is no model for method {part.method}."
+        raise yaml.error((*loc, "model"), message, f"Write {method.model_words}.")
+    if problem := taken_for_another(part.method, part.model):
+        message, guess = problem
+        step = changed_draft(yaml, (*loc, "model"), method=guess, **({"model": None} if guess == "ngram" else {}))
+        raise yaml.error((*loc, "model"), f"{path_text(loc)}: {message}.", step)
+
+
+def taken_for_another(method: str, model: str) -> tuple[str, str] | None:
+    """Return why vLLM would not use `model` as a draft of `method`, and the method that it would use; None if it does.
+
+    It goes by the path, whatever the method says. Here only the path's last part counts, which tells what the model is.
+    """
+    if method == "draft_model" and model in ("ngram", "[ngram]"):
+        return f"a draft model named {model!r} stood for the method ngram in old releases", "ngram"
+    found = guessed_method(method, model.rstrip("/").rpartition("/")[2])
+    if found is None:
+        return None
+    guess, part = found
+    return f"vLLM runs a draft with {part!r} in its name as method {guess}, and this is {model!r}", guess
 
 
 _ELSEWHERE: Mapping[str, str] = {
@@ -164,7 +195,7 @@ def _unknown_option(yaml: YamlText, loc: Loc, part: DraftPart, known: Iterable[s
     name = str(loc[-1])
     if name in _ELSEWHERE:
         return yaml.error(loc, f"{name!r} is no option of a draft.", _ELSEWHERE[name])
-    if error := old_flag(yaml, loc, part.options[name]):
+    if error := old_flag(yaml, loc):
         return error
     having = [other for other, method in METHODS.items() if name in method.options]
     if having:

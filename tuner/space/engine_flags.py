@@ -90,7 +90,6 @@ _LAST_RELEASE = {
         device disable_frontend_multiprocessing enable_reasoning expand_tools_even_if_tool_choice_none
         long_lora_scaling_factors max_prompt_adapter_token max_prompt_adapters prompt_adapters
         qlora_adapter_name_or_path tokenizer_pool_extra_config tokenizer_pool_size tokenizer_pool_type
-        use_v2_block_manager
     """,
     "0.10.0": "enable_prompt_adapter multi_step_stream_outputs num_scheduler_steps override_neuron_config",
     "0.10.2": "disable_async_output_proc max_seq_len_to_capture preemption_mode scheduler_delay_factor",
@@ -98,7 +97,7 @@ _LAST_RELEASE = {
     "0.11.2": """
         eplb_log_balancedness eplb_step_interval eplb_window_size guided_decoding_backend
         guided_decoding_disable_additional_properties guided_decoding_disable_any_whitespace
-        guided_decoding_disable_fallback lora_extra_vocab_size num_lookahead_slots num_redundant_experts
+        guided_decoding_disable_fallback lora_extra_vocab_size num_redundant_experts
         override_pooler_config
     """,
     "0.12.0": "cuda_graph_sizes disable_mm_preprocessor_cache enable_multimodal_encoder_data_parallel task",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Any
 
@@ -13,31 +13,8 @@ from tuner.errors import SpaceError
 from tuner.space.engine_flags import known_engine_args
 from tuner.space.file_model import PARTS
 from tuner.space.methods import METHODS
+from tuner.space.old_flags import old_flag
 from tuner.space.yaml_lines import Loc, YamlText
-
-_DRAFT_FORM = "drafts: [{{method: draft_model, model: {value}}}]"
-OLD_FLAGS: Mapping[str, str] = {
-    "speculative_model": f"Write `{_DRAFT_FORM}`.",
-    "num_speculative_tokens": "Write `k: {value}`, or `k: [1, 3, 5]` to try several.",
-    "speculative_config": "Write its method and model under `drafts:`, num_speculative_tokens as `k:`, and its other "
-    "keys as that draft's `options:`.",
-    "spec_method": "Write `drafts: [{{method: {value}}}]`.",
-    "spec_model": f"Write `{_DRAFT_FORM}`.",
-    "spec_tokens": "Write `k: {value}`, or `k: [1, 3, 5]` to try several.",
-    "speculative_draft_tensor_parallel_size": "Write `options: {{draft_tensor_parallel_size: {value}}}` in the draft.",
-    "speculative_model_quantization": "Write `options: {{quantization: {value}}}` in the draft.",
-    "speculative_max_model_len": "Write `options: {{max_model_len: {value}}}` in the draft.",
-    "ngram_prompt_lookup_max": "Write `drafts: [{{method: ngram, options: {{prompt_lookup_max: {value}}}}}]`.",
-    "ngram_prompt_lookup_min": "Write `drafts: [{{method: ngram, options: {{prompt_lookup_min: {value}}}}}]`.",
-    "speculative_disable_by_batch_size": "Write `options: {{disable_by_batch_size: {value}}}` in the draft "
-    "(releases to 0.16.0).",
-    "speculative_disable_mqa_scorer": "Leave it out; no release since 0.10 has it.",
-    "spec_decoding_acceptance_method": "Write `options: {{rejection_sample_method: ...}}` in the draft (0.18.0 on).",
-    "typical_acceptance_sampler_posterior_threshold": "Leave it out; no release since 0.10 has it.",
-    "typical_acceptance_sampler_posterior_alpha": "Leave it out; no release since 0.10 has it.",
-    "disable_logprobs_during_spec_decoding": "Leave it out; no release since 0.11.1 has it.",
-}
-"""Flags of vLLM's command line, most of them gone before 0.8.5, with the form that this file has for them."""
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
@@ -52,16 +29,6 @@ def path_text(loc: Loc) -> str:
     for part in loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text or "the file"
-
-
-def old_flag(yaml: YamlText, loc: Loc, value: object) -> SpaceError | None:
-    """Return the error for a key that is one of vLLM's old flags, None if it is none."""
-    key = str(loc[-1]).lstrip("-").replace("-", "_")
-    form = OLD_FLAGS.get(key)
-    if form is None:
-        return None
-    shown = value if isinstance(value, str | int) else "..."
-    return yaml.error(loc, f"{loc[-1]!r} is a flag of vLLM's command line, not a key here.", form.format(value=shown))
 
 
 def unknown_key(yaml: YamlText, loc: Loc, known: Iterable[str], next_step: str = "") -> SpaceError:
@@ -80,7 +47,7 @@ def validation_error(yaml: YamlText, error: ValidationError) -> SpaceError:
     first = details[0]
     loc = _loc(first)
     if first["type"] == "extra_forbidden":
-        return old_flag(yaml, loc, first["input"]) or _misplaced(yaml, loc) or unknown_key(yaml, loc, _known(loc))
+        return old_flag(yaml, loc) or _misplaced(yaml, loc) or unknown_key(yaml, loc, _known(loc))
     if first["type"] == "missing":
         return yaml.error(loc[:-1], f"{path_text(loc)} is missing.", f"Add `{loc[-1]}:`{_example(str(loc[-1]))}.")
     return yaml.error(loc, f"{path_text(loc)} {_problem(first)}.", _next_step(loc))

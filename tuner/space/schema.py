@@ -11,9 +11,17 @@ from pydantic import ValidationError
 
 from tuner.errors import SpaceError
 from tuner.records import Goal, LoadPoint, Metric, Protocol, Sampling, slug
-from tuner.space.checks import check_concurrency, check_engine_args, check_metric, default_name, draft_specs
+from tuner.space.checks import (
+    check_concurrency,
+    check_engine_args,
+    check_metric,
+    default_name,
+    draft_specs,
+    taken_for_another,
+)
 from tuner.space.explain import nearest, validation_error
 from tuner.space.file_model import LEAST_LIVES, LoadPart, ObjectivePart, ProtocolPart, SpaceFile
+from tuner.space.old_flags import new_form
 from tuner.space.search_space import DraftSpec, Limits, Objective, SearchSpace
 from tuner.space.shipped import shipped_dir, shipped_names
 from tuner.space.traffic import read_traffic, weighted
@@ -101,6 +109,10 @@ def _with_named_drafts(
     for model in models:
         if not model.strip():
             raise SpaceError("A draft was named with an empty path.", "Give a model directory or hub id.")
+        if problem := taken_for_another("draft_model", model):
+            message, _ = problem
+            step = f"Write it in the search space, and leave --draft out. {new_form({'speculative_model': model})}"
+            raise SpaceError(f"--draft {model}: {message}.", step)
         spec = DraftSpec(default_name("draft_model", model), "draft_model", model, {}, ks)
         taken = {other.name for other in specs}
         if any(other.model == model and other.method == spec.method and not other.options for other in specs):
