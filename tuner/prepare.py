@@ -103,8 +103,9 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
     found = NOT_INSPECTED if engine.kind == "sim" else inspect_models(asked, download=request.download)
     if on_files is not None:
         on_files(found)
-    possible, refused = left(possible, found.examined)
-    unavailable |= refused
+    examined = possible
+    possible, refused = left(examined, found.examined)
+    unavailable |= {c.label: refused[c.key] for c in examined if c.key in refused}
     lengths = check_inputs(
         space,
         eval_sets,
@@ -131,7 +132,7 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
         notes=(*notes, *_notes(space, unavailable, found.examined)),
-        refused=found.examined.refused,
+        refused=refused,
     )
 
 

@@ -14,6 +14,7 @@ from tuner.errors import EXIT_BAD_INPUT, TunerError
 _COMMANDS = {
     "sweep": "tuner.cli.sweep:sweep",
     "plan": "tuner.cli.plan:plan",
+    "preflight": "tuner.cli.preflight:preflight",
     "report": "tuner.cli.report:report",
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
@@ -49,6 +50,7 @@ def cli() -> None:
     \b
     tuner sweep MODEL               measure and write best_config.yaml
     tuner plan MODEL                show what a sweep would start, start nothing
+    tuner preflight MODEL           what files tell: what cannot work, what to know, what fits
     tuner report RUN                write plots and report of a run again
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why

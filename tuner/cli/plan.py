@@ -38,7 +38,7 @@ def plan(
 
     request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
     prepared = prepare(request)
-    planned = plan_of(prepared.space, prepared.engine, prepared.target, workers)
+    planned = plan_of(prepared.space, prepared.engine, prepared.target, workers, prepared.refused)
     starts = [
         {"role": start.role.value, "candidate": start.candidate.label, "command": list(start.command)}
         for start in planned.starts

@@ -47,14 +47,21 @@ class Plan:
     final_rounds: tuple[int, int] | None = None
 
 
-def plan(space: SearchSpace, engine: Engine, target: str, workers: int = 1) -> Plan:
+def plan(
+    space: SearchSpace, engine: Engine, target: str, workers: int = 1, refused: Mapping[str, str] | None = None
+) -> Plan:
     """Return what a sweep of `space` with `engine` would start.
 
     workers: how many engines run side by side; a baseline is measured on each of them.
+    refused: why a candidate is left out because of its models' files, by key.
     Raises EngineNotFound for an engine older than the tables.
     """
     tried = candidates(space)
-    reasons = [(candidate, unavailable_reason(candidate, engine.version, engine.build)) for candidate in tried]
+    by_files = refused or {}
+    reasons = [
+        (candidate, unavailable_reason(candidate, engine.version, engine.build) or by_files.get(candidate.key))
+        for candidate in tried
+    ]
     possible = [candidate for candidate, reason in reasons if reason is None]
     baselines = [candidate for candidate in possible if candidate.speculation is None]
     again = baselines if space.protocol.baseline_again else []

@@ -38,11 +38,6 @@ class Examined:
     notices: tuple[Notice, ...] = ()
     refused: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def target_errors(self) -> tuple[Notice, ...]:
-        """What makes every candidate impossible."""
-        return tuple(n for n in self.notices if n.level is Level.ERROR and n.subject == "target")
-
 
 def read_models(
     target: tuple[str, str],
@@ -102,7 +97,7 @@ def examine(
     for candidate in candidates:
         found = _of(candidate, models, version, build, env or {})
         notices += [notice for notice in found if notice not in notices]
-        if candidate.speculation and (errors := [notice for notice in found if notice.level is Level.ERROR]):
+        if errors := [notice for notice in found if notice.level is Level.ERROR]:
             refused[candidate.key] = errors[0].what
     return Examined(by_level(notices), refused)
 

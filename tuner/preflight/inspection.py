@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
-from tuner.preflight.examine import Examined, Models, examine, loads_model, needs_tokens, read_models, refusal
+from tuner.preflight.examine import Examined, Models, by_level, examine, loads_model, needs_tokens, read_models, refusal
 from tuner.preflight.inputs import tokenizer_directory
+from tuner.preflight.memory import Load, Planned, memory_notices, memory_plans, read_device
+from tuner.preflight.memory_plan import Verdict
 from tuner.preflight.models import check_draft
 from tuner.records import Candidate
-from tuner.records.notice import Level
+from tuner.records.notice import Level, Notice
 from tuner.space.search_space import SearchSpace
+from tuner.space.versions import version_row
 
 
 @dataclass(frozen=True)
@@ -33,11 +37,16 @@ class Asked:
 
 @dataclass(frozen=True)
 class Inspected:
-    """What was found.  models: None where nothing was read.  drafts: checked directory by draft name."""
+    """What was found.
+
+    models: None where nothing was read.  drafts: checked directory by draft name.  plans: memory by candidate, () where
+    no device is at hand to plan for.
+    """
 
     examined: Examined
     models: Models | None = None
     drafts: Mapping[str, str] = field(default_factory=dict)
+    plans: tuple[Planned, ...] = ()
 
 
 NOT_INSPECTED = Inspected(Examined())
@@ -64,19 +73,55 @@ def inspect_models(asked: Asked, *, download: bool = False) -> Inspected:
         with_tokens=needs_tokens(draft.method for draft in space.drafts),
     )
     env = {**os.environ, **space.env}
-    return Inspected(
-        examine(asked.candidates, models, version=asked.version, build=asked.build, env=env), models, drafts
+    examined = examine(asked.candidates, models, version=asked.version, build=asked.build, env=env)
+    plans, notices = _memory(asked, drafts, env)
+    return Inspected(with_memory(examined, plans, notices), models, drafts, plans)
+
+
+def _memory(
+    asked: Asked, drafts: Mapping[str, str], env: Mapping[str, str]
+) -> tuple[tuple[Planned, ...], tuple[Notice, ...]]:
+    """Return the memory plans for this machine's device, and what they warn of; () on a machine without one."""
+    device = read_device(asked.build)
+    if device is None:
+        return (), ()
+    plans, unplanned = memory_plans(
+        asked.candidates,
+        Path(asked.directory),
+        {name: Path(directory) for name, directory in drafts.items()},
+        device,
+        default_utilization=version_row(asked.version).gpu_memory_utilization,
+        env=env,
+        load=Load(sequences=max((point.concurrency for point in asked.space.load_points), default=None)),
     )
+    return plans, memory_notices(plans, unplanned)
+
+
+def with_memory(found: Examined, plans: Sequence[Planned], notices: Sequence[Notice]) -> Examined:
+    """Return what was found with the memory's part; refused is what certainly does not fit."""
+    refused = {
+        one.candidate.key: "; ".join(one.plan.reasons)
+        for one in plans
+        if one.plan.certain and one.plan.verdict is Verdict.DOES_NOT_FIT
+    }
+    return Examined(by_level([*found.notices, *notices]), {**refused, **found.refused})
 
 
 def left(candidates: Sequence[Candidate], found: Examined) -> tuple[tuple[Candidate, ...], dict[str, str]]:
-    """Return the candidates that files do not refuse, and why the others are left out, by label.
+    """Return the candidates that files do not refuse, and why the others are left out, by key.
 
-    Raises ModelError where the target is refused, or every candidate with speculation.
+    A refused baseline takes with it what would be compared with it.
+    Raises ModelError where no baseline is left, or no candidate with speculation although there were some.
     """
-    if found.target_errors:
-        raise refusal(found.target_errors)
-    possible = tuple(candidate for candidate in candidates if candidate.key not in found.refused)
-    if found.refused and not any(candidate.speculation for candidate in possible):
-        raise refusal([notice for notice in found.notices if notice.level is Level.ERROR])
-    return possible, {c.label: found.refused[c.key] for c in candidates if c.key in found.refused}
+    refused = dict(found.refused)
+    for baseline in (c for c in candidates if c.speculation is None and c.key in refused):
+        for other in candidates:
+            if other.args_key == baseline.args_key:
+                refused.setdefault(other.key, f"its baseline cannot start: {refused[baseline.key]}")
+    possible = tuple(candidate for candidate in candidates if candidate.key not in refused)
+    errors = [notice for notice in found.notices if notice.level is Level.ERROR]
+    if not any(candidate.speculation is None for candidate in possible):
+        raise refusal([notice for notice in errors if notice.subject == "target"])
+    if any(c.speculation for c in candidates) and not any(c.speculation for c in possible):
+        raise refusal(errors)
+    return possible, refused

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from tuner.preflight.context import trained_context
 from tuner.preflight.memory_device import Device, assumed_device, parse_size, read_device
@@ -26,10 +24,12 @@ __all__ = [
     "Planned",
     "Unplanned",
     "assumed_device",
+    "by_draft",
     "memory_notices",
     "memory_plans",
     "parse_size",
     "plan_memory",
+    "plans_as_json",
     "read_device",
 ]
 
@@ -165,7 +165,7 @@ def next_step(plan: MemoryPlan) -> str:
     return "Raise gpu_memory_utilization, lower max_num_batched_tokens, use more GPUs, or a smaller draft or target."
 
 
-def evidence(plan: MemoryPlan) -> dict[str, Any]:
+def evidence(plan: MemoryPlan) -> dict[str, Json]:
     """Return the plan as JSON: sizes in bytes on one GPU (or on the host), each with where it comes from."""
     settings, largest = plan.settings, plan.largest
     return {
@@ -203,7 +203,26 @@ def evidence(plan: MemoryPlan) -> dict[str, Any]:
     }
 
 
+def by_draft(plans: Sequence[Planned]) -> tuple[Planned, ...]:
+    """Return one plan for each draft and set of engine arguments: the one with the least room, as a rule the largest K.
+
+    The baseline counts as a draft of its own.
+    """
+    worst: dict[tuple[str, str], Planned] = {}
+    for planned in plans:
+        key = (planned.candidate.draft_name, planned.candidate.args_key)
+        if key not in worst or _room(planned.plan) < _room(worst[key].plan):
+            worst[key] = planned
+    return tuple(worst.values())
+
+
+def _room(plan: MemoryPlan) -> tuple[int, int]:
+    return -list(Verdict).index(plan.verdict), plan.kv_bytes - plan.verification.size
+
+
 def plans_as_json(plans: Sequence[Planned]) -> list[dict[str, Json]]:
-    """Return every plan with its candidate, for scripts."""
-    keep = json.loads(json.dumps([{"candidate": one.candidate.label, **evidence(one.plan)} for one in plans]))
-    return list(keep)
+    """Return one plan for each draft, for scripts; sizes in bytes on one GPU (or on the host)."""
+    return [
+        {"candidate": one.candidate.label, "engine_args": dict(one.candidate.engine_args), **evidence(one.plan)}
+        for one in by_draft(plans)
+    ]

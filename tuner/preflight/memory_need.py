@@ -184,5 +184,5 @@ def _peaks(target: Shape, draft: Shape | None, settings: Settings, device: Devic
     libraries = Part("libraries", GPU_LIBRARIES, Source.ESTIMATE, "work space of libraries")
     if settings.eager:
         return peak, libraries
-    graphs = graph_bytes(target, draft, settings.max_num_seqs, settings.k)
+    graphs = graph_bytes(target, draft, settings.max_num_seqs, settings.k, schedule=settings.schedule)
     return peak, Part("CUDA graphs", graphs, Source.ESTIMATE, f"for up to {settings.max_num_seqs} sequences"), libraries

@@ -18,9 +18,10 @@ GPU_LIBRARIES = 180 * MIB
 CPU_PROCESS = 800 * MIB
 """Resident memory of a CPU engine's worker without weights: Python, torch, compiled code."""
 _GRAPH_PER_LAYER = 0.14 * MIB
+_GRAPH_PER_LAYER_SCHEDULED = 0.85 * MIB  # one start seen
 _SAMPLER_BYTES = 16  # per logit: 32-bit copy, sorted copy, sort indices
 _VERIFY_COPY = 4  # the rejection sampler works on a 32-bit copy beside the logits in the model's type
-_EAGER_GRAPH_LIMIT = 512
+_LARGEST_CAPTURED = 512
 
 
 @dataclass(frozen=True)
@@ -69,18 +70,19 @@ def verification_bytes(of: Shape, sequences: int, k: int, batched_tokens: int, w
     return min(sequences * (k + 1), batched_tokens) * of.vocabulary * (width + _VERIFY_COPY)
 
 
-def graph_bytes(target: Shape, draft: Shape | None, sequences: int, k: int, piecewise_full: bool = True) -> int:
+def graph_bytes(target: Shape, draft: Shape | None, sequences: int, k: int, *, schedule: bool = False) -> int:
     """Return the memory of captured CUDA graphs.
 
     vLLM captures 1, 2, 4, then every 8th, from 256 every 16th number of tokens, up to twice the largest decode batch
-    and 512 at most, each in pieces; and whole graphs for the batches that only decode. A draft has pieces only.
+    and 512 at most, each in pieces; and whole graphs for the batches that only decode. A draft has pieces only, and so
+    has an engine with a K schedule.
     """
     step = k + 1
-    pieces = _captured(min(2 * sequences * step, _EAGER_GRAPH_LIMIT), step)
-    whole = [size for size in pieces if size <= sequences * step] if piecewise_full else []
+    pieces = _captured(min(2 * sequences * step, _LARGEST_CAPTURED), step)
+    whole = [] if schedule else [size for size in pieces if size <= sequences * step]
     pool = forward_bytes(target, max(pieces, default=0))
     graphs = target.layers * (len(pieces) + len(whole)) + (draft.layers * len(pieces) if draft else 0)
-    return pool + round(graphs * _GRAPH_PER_LAYER)
+    return pool + round(graphs * (_GRAPH_PER_LAYER_SCHEDULED if schedule else _GRAPH_PER_LAYER))
 
 
 def _captured(largest: int, step: int) -> list[int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tuner.preflight.context import parse_max_model_len
 from tuner.preflight.memory_device import Device
-from tuner.records import Candidate, Json
+from tuner.records import SCHEDULE, Candidate, Json
 
 GIB = 2**30
 FALLBACK_CONTEXT = 4096
@@ -21,7 +21,7 @@ class Settings:
     utilization: share of the device.  kv_bytes: what the user gave the KV cache outright, None where the engine takes
     what is left.  offloaded: bytes of weights per GPU that stay in host memory.  context_given: whether max_model_len
     is said, or derived from the model's files.  shared_experts: whether replicas share a model's experts out.
-    trained_context: tokens, from the model's files.
+    schedule: whether K follows the batch size.  trained_context: tokens, from the model's files.
     """
 
     utilization: float
@@ -40,6 +40,7 @@ class Settings:
     hybrid: bool = True
     context_given: bool = True
     shared_experts: bool = False
+    schedule: bool = False
     trained_context: int | None = None
 
     @property
@@ -93,6 +94,7 @@ def settings_of(
         hybrid=args.get("disable_hybrid_kv_cache_manager") is not True,
         context_given=given_context is not None,
         shared_experts=args.get("enable_expert_parallel") is True and _whole(args.get("data_parallel_size"), 1) > 1,
+        schedule=candidate.speculation is not None and SCHEDULE in candidate.speculation.options,
         trained_context=trained_context,
     )
 
