@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.apart import Apart, apart
+from tuner.analysis.diagnoses import Measured, NamedChange, diagnoses
 from tuner.analysis.dragged import split_speedup
 from tuner.analysis.noise import ArmNoise, noise
 from tuner.engine.argv import engine_flags
 from tuner.extras import Dragged, dragged_along, not_served_alone
-from tuner.records import LoadPoint, Protocol, Role, Trial
+from tuner.records import Diagnosis, Findings, LoadPoint, Notice, Protocol, Role, Trial
 from tuner.report_sections.dragged import SecondBaseline
 
 ENOUGH_LIVES = 3
@@ -57,6 +58,22 @@ def explanation(
         noise=_noise(every, load_points, protocol),
         heads=not_served_alone(candidates),
     )
+
+
+def causes(
+    explained: Explanation, findings: Findings, trials: Sequence[Trial], target: str, notices: Sequence[Notice] = ()
+) -> tuple[Diagnosis, ...]:
+    """Return the causes that the measurements show.
+
+    trials: those that the answer rests on.  target: as the user wrote it.  notices: what was found before the start.
+    """
+    changes = [NamedChange(_drafts(one), one.effects.changes) for one in explained.dragged if one.effects.changes]
+    splits = [split for one in explained.second for split in one.splits]
+    return diagnoses(Measured(findings, trials, explained.apart, target, notices, changes, splits))
+
+
+def _drafts(dragged: Dragged) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(record.candidate.draft_name for record in dragged.trials))
 
 
 def _noise(every: Sequence[Trial], load_points: Sequence[LoadPoint], protocol: Protocol) -> tuple[ArmNoise, ...]:

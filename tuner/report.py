@@ -12,7 +12,7 @@ from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
 from tuner.errors import OutputError
 from tuner.evidence import evidence, unsupported
-from tuner.explanation import Explanation, explanation
+from tuner.explanation import Explanation, causes, explanation
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
 from tuner.hardware import memory_bandwidth
 from tuner.plots import save_plots
@@ -100,6 +100,7 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
         finished=complete,
     )
     explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)
+    findings = replace(findings, diagnoses=causes(explained, findings, trials, manifest.target, manifest.notices))
     try:
         plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
@@ -127,7 +128,7 @@ def left_section(left: Sequence[str]) -> list[str]:
 def explanation_sections(explained: Explanation, manifest: RunManifest) -> list[str]:
     """Return the lines of the report that explain the answer; none where nothing was measured for that."""
     return [
-        *apart_section(explained.apart, asked=manifest.protocol.drafts_alone),
+        *apart_section(explained.apart, explained.heads, asked=manifest.protocol.drafts_alone),
         *dragged_section(explained.second),
         *noise_section(explained.noise, manifest.protocol),
     ]

@@ -20,7 +20,9 @@ from tuner.records import (
     TrialFigures,
     Verdict,
 )
+from tuner.report_sections.changed_settings import changed_settings_section
 from tuner.report_sections.device import device_section
+from tuner.report_sections.diagnoses import diagnoses_section
 from tuner.report_sections.goal import goal_section
 from tuner.report_sections.lives import lives_section, rests_on_fresh_lives
 from tuner.report_sections.sameness import sameness_section
@@ -70,6 +72,7 @@ def report_markdown(
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
         lines += [*_answer(answer, findings.finished), *schedule_headline(findings, answer.temperature), ""]
+    lines += diagnoses_section(findings.diagnoses)
     if findings.warnings:
         lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
     for plot in plots:
@@ -83,6 +86,7 @@ def report_markdown(
     if rests_on_fresh_lives(findings):
         lines += [_ONE_LIFE, ""]
     lines += [
+        *changed_settings_section(findings.changed_settings, _speculating(findings)),
         *goal_section(findings, manifest.load_points, names),
         *lives_section(findings, names),
         *surface_section(findings, names),
@@ -93,10 +97,13 @@ def report_markdown(
         *device_section(findings, names),
         *explained,
         *_failed(findings, trials),
-        *_changed_settings(trials),
         *_basis(manifest, findings, trials),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _speculating(findings: Findings) -> list[str]:
+    return [trial.candidate.label for trial in findings.trials if trial.candidate.k]
 
 
 def _answer(answer: Answer, finished: bool) -> Iterator[str]:
@@ -226,23 +233,6 @@ def _failed(findings: Findings, trials: Sequence[Trial]) -> Iterator[str]:
     yield ""
     for name, reason in findings.failed.items():
         yield f"- {labels[name]} (`trials/{name}`): {reason}"
-    yield ""
-
-
-def _changed_settings(trials: Sequence[Trial]) -> Iterator[str]:
-    """Say what each kind of engine changed by itself: a speedup can come or go with such a change."""
-    seen: dict[str, list[str]] = {}
-    for trial in trials:
-        for line in trial.record.engine.changed_settings if trial.record.engine else ():
-            labels = seen.setdefault(line, [])
-            if trial.record.label not in labels:
-                labels.append(trial.record.label)
-    if not seen:
-        return
-    yield "## What the engine changed by itself"
-    yield ""
-    for line, labels in seen.items():
-        yield f"- {', '.join(labels)}: `{line}`"
     yield ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from tuner.analysis.changed_settings import changed_settings
 from tuner.analysis.curve import k_curves
 from tuner.analysis.eligibility import barred, fitting_memory
 from tuner.analysis.final_figures import final_figures
@@ -61,7 +62,6 @@ def findings(
         warnings=(
             *run_warnings(
                 single.worked,
-                {trial.record.number: single.first_life(trial) for trial in single.worked},
                 contenders,
                 [t for t in trials if t.record.ok and t.record.role in (Role.FINAL, Role.SCHEDULE)],
             ),
@@ -72,6 +72,9 @@ def findings(
         barred=barred(contenders),
         goal=goal,
         schedules=schedules(single.screened, judgement, trials, protocol, unsupported).answers,
+        changed_settings=changed_settings(
+            single.worked, {trial.record.number: single.first_life(trial) for trial in single.worked}
+        ),
     )
 
 

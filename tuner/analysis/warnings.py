@@ -15,14 +15,12 @@ NOTABLE_DRIFT = 0.02
 
 def run_warnings(
     trials: Sequence[Trial],
-    baselines: Mapping[int, Trial | None],
     contenders: Mapping[float, Sequence[Contender]],
     fresh: Sequence[Trial] = (),
 ) -> tuple[str, ...]:
     """Return warnings in the order of the trials.
 
-    trials: those that worked.  baselines: by trial number, the baseline each is compared with.  contenders: by
-    temperature.  fresh: lives of finalists and their baselines that worked.
+    trials: those that worked.  contenders: by temperature.  fresh: lives of finalists and their baselines that worked.
     """
     lines: list[str] = []
     for trial in trials:
@@ -32,7 +30,6 @@ def run_warnings(
         lines += _measurement_warnings(of_one, f"{of_one[0].record.candidate.label} (fresh lives)")
     lines += _disturbed([*trials, *fresh])
     lines += _barred(contenders)
-    lines += _changed_settings(trials, baselines)
     lines += [line for at in contenders.values() for c in at if not c.k for line in _drift_warnings(c)]
     return tuple(dict.fromkeys(lines))
 
@@ -106,20 +103,6 @@ def _doubts(trial: Trial) -> list[str]:
     record = trial.record
     points = [load.load_point for load in record.loads]
     return [f"{record.candidate.label} (trial {record.number}) at {d}" for d in counter_doubts(trial, points)]
-
-
-def _changed_settings(trials: Sequence[Trial], baselines: Mapping[int, Trial | None]) -> list[str]:
-    """Return what the engine changed by itself under speculation and not in the baseline, each line once."""
-    where: dict[str, list[str]] = {}
-    for trial in trials:
-        baseline, engine = baselines[trial.record.number], trial.record.engine
-        if engine is None or not trial.record.candidate.k:
-            continue
-        known = baseline.record.engine.changed_settings if baseline and baseline.record.engine else ()
-        for line in engine.changed_settings:
-            if line not in known:
-                where.setdefault(line, []).append(trial.record.candidate.label)
-    return [f"the engine changed a setting by itself with {', '.join(names)}: {line}" for line, names in where.items()]
 
 
 def _drift_warnings(contender: Contender) -> list[str]:

@@ -9,8 +9,12 @@ from rich.table import Table
 
 from tuner.records import Answer, Json, Metric, TrialFigures
 from tuner.report import Report
+from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
+
+MOST_CAUSES = 3
+"""Causes that the closing table names; all of them stand in the report."""
 
 
 def closing_table(report: Report, width: int | None = None) -> str:
@@ -25,6 +29,8 @@ def closing_table(report: Report, width: int | None = None) -> str:
             console.print(answer.why, markup=False, highlight=False)
             for schedule in (found for found in report.findings.schedules if found.temperature == answer.temperature):
                 console.print(f"K schedule: {schedule.why}", markup=False, highlight=False)
+        for line in diagnosis_lines(report.findings.diagnoses, MOST_CAUSES):
+            console.print(f"why: {line}", markup=False, highlight=False)
         for warning in report.findings.warnings:
             console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
         for trial, reason in report.findings.failed.items():
@@ -101,6 +107,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
             }
             for answer in report.findings.answers
         ],
+        "diagnoses": [diagnosis_json(one) for one in report.findings.diagnoses],
         "warnings": list(report.findings.warnings),
         "artifact": str(report.artifact),
         "engine_starts": result.engine_starts,

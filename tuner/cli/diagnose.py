@@ -54,10 +54,11 @@ def diagnose(
     speculation makes the engine change. It works in the run directory of a sweep of SPACE and uses what that measured.
     """
     from tuner.cli.closing import summary
-    from tuner.cli.diagnosis import diagnosis, main_findings
+    from tuner.cli.diagnosis import diagnosis
     from tuner.cli.sweep import command_line, swept
     from tuner.prepare import SweepRequest
     from tuner.report import explanation_sections
+    from tuner.report_sections.diagnoses import diagnoses_section
 
     request = SweepRequest(
         target,
@@ -74,8 +75,8 @@ def diagnose(
     result = swept(request, SessionArguments(**session))
     for line in explanation_sections(result.report.explanation, result.report.manifest):
         click.echo(line, err=as_json)
-    for sentence in main_findings(result.report):
-        click.echo(f"- {sentence}", err=as_json)
+    for line in diagnoses_section(result.report.findings.diagnoses):
+        click.echo(line, err=as_json)
     click.echo(f"report: {result.report.run / 'report.md'}", err=as_json)
     if as_json:
         click.echo(json.dumps({**summary(result), **diagnosis(result.report)}))

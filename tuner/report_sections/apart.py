@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from tuner.analysis.apart import RULES, Apart
 from tuner.words import milliseconds, plain, times
@@ -20,12 +20,13 @@ _VERIFICATION = (
 )
 
 
-def apart_section(apart: Apart, *, asked: bool = False) -> Iterator[str]:
+def apart_section(apart: Apart, heads: Mapping[str, str] | None = None, *, asked: bool = False) -> Iterator[str]:
     """Yield the section; nothing where no draft was served alone.
 
-    asked: whether it was asked for; then n-gram alone is reason enough.
+    heads: draft -> why it cannot be served alone.
+    asked: whether it was asked for; then n-gram or a head alone is reason enough.
     """
-    if not apart.drafts and not apart.failed and not (asked and apart.verification):
+    if not apart.drafts and not apart.failed and not (asked and (apart.verification or heads)):
         return
     yield "## Draft and target apart"
     yield ""
@@ -48,6 +49,9 @@ def apart_section(apart: Apart, *, asked: bool = False) -> Iterator[str]:
         yield ""
     for draft, why in apart.failed.items():
         yield f"- {draft} could not be served alone: {why}"
+        yield ""
+    for draft, why in (heads or {}).items():
+        yield f"- {draft} was not served alone: {why}"
         yield ""
     if apart.verification:
         yield from _verification(apart)
