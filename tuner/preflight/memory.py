@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 
 from tuner.preflight.context import trained_context
@@ -32,6 +33,9 @@ __all__ = [
     "plans_as_json",
     "read_device",
 ]
+
+_MOST_SHARE = 0.95
+"""Above this share of a device something else is usually short of memory."""
 
 
 @dataclass(frozen=True)
@@ -117,14 +121,21 @@ def read_model(name: str, directory: Path, *, dtype: object = None, quantization
 def memory_notices(plans: Sequence[Planned], unplanned: Sequence[Unplanned] = ()) -> tuple[Notice, ...]:
     """Return what the plans warn of: one notice for each draft and kind of trouble, not one for each K.
 
-    An error only where the files alone make it certain that no engine would start; else a warning.
+    An error only where the files alone make it certain that no engine of that draft would start; else a warning. What
+    a draft shares with its baseline is said of the baseline alone.
     """
-    found: dict[tuple[str, str, str], Notice] = {}
-    for planned in plans:
-        verdict = planned.plan.verdict
-        if verdict is not Verdict.FITS:
-            notice = _notice(planned)
-            found.setdefault((notice.code, notice.subject, notice.level.value), notice)
+    hopeless = {
+        subject
+        for subject in dict.fromkeys(_subject(one) for one in plans)
+        if all(_certainly_not(one.plan) for one in plans if _subject(one) == subject)
+    }
+    baselines = {one.candidate.args_key: one.plan for one in plans if one.candidate.speculation is None}
+    found: dict[tuple[str, str], Notice] = {}
+    for one in by_draft(plans):
+        baseline = baselines.get(one.candidate.args_key) if one.candidate.speculation else None
+        if one.plan.verdict is not Verdict.FITS and not _shared(one.plan, baseline):
+            notice = _notice(one, hopeless)
+            found.setdefault((notice.code, notice.subject), notice)
     missing = (
         Notice("memory_unknown", Level.HINT, one.subject, f"its memory cannot be planned: {one.why}")
         for one in unplanned
@@ -132,17 +143,34 @@ def memory_notices(plans: Sequence[Planned], unplanned: Sequence[Unplanned] = ()
     return (*found.values(), *missing)
 
 
-def _notice(planned: Planned) -> Notice:
+def _subject(planned: Planned) -> str:
+    return planned.candidate.draft_name if planned.candidate.speculation else "target"
+
+
+def _shared(plan: MemoryPlan, baseline: MemoryPlan | None) -> bool:
+    """Whether the baseline has this trouble too, and nothing is added to it."""
+    if baseline is None or baseline.verdict is not plan.verdict:
+        return False
+    return plan.verdict is Verdict.DOES_NOT_FIT or len(plan.reasons) <= len(baseline.reasons)
+
+
+def _certainly_not(plan: MemoryPlan) -> bool:
+    return plan.certain and plan.verdict is Verdict.DOES_NOT_FIT
+
+
+def _code(verdict: Verdict) -> str:
+    return f"memory_{verdict.value.replace(' ', '_')}"
+
+
+def _notice(planned: Planned, hopeless: Collection[str]) -> Notice:
     plan, candidate = planned.plan, planned.candidate
-    subject = candidate.draft_name if candidate.speculation else "target"
-    refused = plan.verdict is Verdict.DOES_NOT_FIT
-    share = f"{plan.settings.utilization:g} of {plan.device.name} ({plan.device.total / 2**30:.1f} GiB)"
-    what = f"{candidate.label} {'does not fit' if refused else 'is tight in'} {share}: {'; '.join(plan.reasons)}."
+    limit = f"the {plan.limit / 2**30:.1f} GiB that it may use of {plan.device.name}"
+    verb = "does not fit into" if plan.verdict is Verdict.DOES_NOT_FIT else "is tight in"
     return Notice(
-        code="memory_does_not_fit" if refused else "memory_tight",
-        level=Level.ERROR if plan.certain else Level.WARNING,
-        subject=subject,
-        what=what,
+        code=_code(plan.verdict),
+        level=Level.ERROR if _subject(planned) in hopeless else Level.WARNING,
+        subject=_subject(planned),
+        what=f"{candidate.label} {verb} {limit}: {'; '.join(plan.reasons)}",
         next_step=next_step(plan),
         evidence=evidence(plan),
     )
@@ -158,11 +186,22 @@ def next_step(plan: MemoryPlan) -> str:
         ways.append(f"max_num_seqs {largest.max_num_seqs} or less fits")
     if largest.k and largest.k < settings.k:
         ways.append(f"K {largest.k} or less fits")
+    if (share := _share_needed(plan)) is not None:
+        ways.append(f"gpu_memory_utilization {share:.2f} is enough")
     if ways:
-        return f"{', '.join(ways)} (the other settings as they are)."
-    if plan.settings.kv_bytes is not None:
+        return f"{', or '.join(ways)}, the other settings as they are."
+    if settings.kv_bytes is not None:
         return "Give the KV cache less, or use a smaller draft or target."
-    return "Raise gpu_memory_utilization, lower max_num_batched_tokens, use more GPUs, or a smaller draft or target."
+    return "Use more or larger GPUs, a quantised target, or a smaller draft or target."
+
+
+def _share_needed(plan: MemoryPlan) -> float | None:
+    """Return the least share of the device that one request of max_model_len needs; None above what can be given."""
+    if plan.settings.kv_bytes is not None or plan.verdict is not Verdict.DOES_NOT_FIT:
+        return None
+    needed = sum(part.size for part in plan.parts) + plan.one_request
+    share = ceil(needed / plan.device.total * 100) / 100
+    return share if share <= _MOST_SHARE else None
 
 
 def evidence(plan: MemoryPlan) -> dict[str, Json]:

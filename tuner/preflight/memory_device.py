@@ -46,7 +46,7 @@ def parse_size(text: str) -> int:
 
 def assumed_device(kind: str, total: int) -> Device:
     """Return a device that the user plans for."""
-    return Device(kind, "the given memory", total, assumed=True)
+    return Device(kind, "the device to plan for", total, assumed=True)
 
 
 def read_device(build: str, root: Path = Path("/")) -> Device | None:

@@ -18,7 +18,8 @@ _GPU_CONTEXT = 600 * 2**20
 _MARGIN = 0.5
 """An estimate may be wrong by this part of itself before a plan that fits no longer does."""
 _BLOCK = {"gpu": 16, "cpu": 128}
-_MOST_K, _MOST_SEQS = 32, 4096
+MOST_K, MOST_SEQS = 32, 4096
+"""How far the largest K and max_num_seqs are looked for."""
 
 
 class Verdict(StrEnum):
@@ -43,7 +44,8 @@ class MemoryPlan:
     """The memory of one engine.
 
     limit: what all parts and the KV cache may take together.  kv_bytes: what is left for the cache (or what it was
-    given), below 0 where nothing is.  kv_tokens, requests: how many tokens, and requests of max_model_len, that is.
+    given), below 0 where nothing is.  kv_tokens, requests: how many tokens, and requests of max_model_len, that is;
+    one_request: bytes of such a request.
     verification: logits of one verification under the whole load, taken where a forward pass has been.
     certain: whether the verdict follows from the files alone.  reasons: why it is not simply "fits".
     """
@@ -56,6 +58,7 @@ class MemoryPlan:
     kv_source: Source
     kv_bytes_per_token: int
     kv_tokens: int
+    one_request: int
     requests: float
     verification: Part
     verdict: Verdict
@@ -90,9 +93,9 @@ def plan_memory(
     # How many sequences fit is a question about the engine's setting, not about the load of this sweep.
     open_load = replace(load, sequences=None)
     largest = Largest(
-        k=_largest(lambda k: at(replace(settings, k=k), load), _MOST_K) if settings.k else None,
+        k=_largest(lambda k: at(replace(settings, k=k), load), MOST_K) if settings.k else None,
         max_num_seqs=_largest(
-            lambda n: at(replace(settings, max_num_seqs=n), replace(open_load, sequences=n)), _MOST_SEQS
+            lambda n: at(replace(settings, max_num_seqs=n), replace(open_load, sequences=n)), MOST_SEQS
         ),
         max_model_len=_largest(
             lambda length: at(replace(settings, max_model_len=length), Load(load.sequences)), settings.longest_context
@@ -130,23 +133,24 @@ def _judged(need: Need, settings: Settings, device: Device, load: Load) -> Memor
         kv_source=Source.ESTIMATE if settings.kv_bytes is None else Source.GIVEN,
         kv_bytes_per_token=sum(cache.full + cache.windowed for cache in need.kv),
         kv_tokens=tokens,
+        one_request=one,
         requests=requests,
         verification=need.verification,
         verdict=Verdict.FITS,
         certain=False,
         doubts=tuple(doubt for cache in need.kv for doubt in cache.doubts),
     )
-    refused = _refused(plan, one)
+    refused = _refused(plan)
     if refused:
         return replace(plan, verdict=Verdict.DOES_NOT_FIT, reasons=(refused[0],), certain=refused[1])
-    reasons = _tight(plan, one, load, left, need.reserved)
+    reasons = _tight(plan, load, left, need.reserved)
     return replace(plan, verdict=Verdict.TIGHT if reasons else Verdict.FITS, reasons=reasons)
 
 
-def _refused(plan: MemoryPlan, one: int) -> tuple[str, bool] | None:
+def _refused(plan: MemoryPlan) -> tuple[str, bool] | None:
     """Return why the engine would not start, and whether that follows from the files alone; None if it would."""
     exact = sum(part.size for part in plan.parts if part.source is Source.FILES)
-    settings, everything = plan.settings, sum(part.size for part in plan.parts)
+    settings, one, everything = plan.settings, plan.one_request, sum(part.size for part in plan.parts)
     if plan.weights > plan.limit:
         return f"the weights take {gib(plan.weights)} of {gib(plan.limit)}", exact > plan.limit
     given = settings.kv_bytes or 0
@@ -165,11 +169,11 @@ def _refused(plan: MemoryPlan, one: int) -> tuple[str, bool] | None:
     return None
 
 
-def _tight(plan: MemoryPlan, one: int, load: Load, left: int, reserved: int) -> tuple[str, ...]:
+def _tight(plan: MemoryPlan, load: Load, left: int, reserved: int) -> tuple[str, ...]:
     """Return what may go wrong although the engine would start, a sentence each."""
     settings, reasons = plan.settings, []
     estimated = sum(part.size for part in plan.parts if part.source is Source.ESTIMATE)
-    spare = left - (one if settings.kv_bytes is None else settings.kv_bytes)
+    spare = left - (plan.one_request if settings.kv_bytes is None else settings.kv_bytes)
     if spare < _MARGIN * estimated:
         reasons.append(f"only {gib(spare)} are spare, and {gib(estimated)} of the plan are estimates")
     asked = (load.sequences or 0) * min(load.tokens or 0, settings.max_model_len)
