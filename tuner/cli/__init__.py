@@ -72,6 +72,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as exit_:
         sys.exit(exit_.exit_code)
     except click.ClickException as error:
+        _stop_at_old_options(error, arguments)
         error.show()
         if "--json" in arguments:
             _tell_as_json(error.format_message(), "", EXIT_BAD_INPUT)
@@ -79,6 +80,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     except click.Abort:
         sys.exit(130)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _stop_at_old_options(error: click.ClickException, arguments: Sequence[str]) -> None:
+    """Exit with the new form where the option that nothing knows is one of vLLM's."""
+    if not isinstance(error, click.NoSuchOption):
+        return
+    from tuner.cli.old_options import old_options
+
+    old = old_options(arguments)
+    if old is not None:
+        _tell(old, as_json="--json" in arguments)
+        sys.exit(old.exit_code)
 
 
 def _tell(error: TunerError, *, as_json: bool) -> None:
