@@ -144,7 +144,8 @@ def _installed_vllm(python: str) -> tuple[str, str]:
     """Return version and build ("cpu" or "cuda") of the vLLM that `python` would run."""
     try:
         done = subprocess.run(
-            [python, "-c", _PROBE],
+            [python, "-"],  # A program that is no Python would repeat an argument in its message.
+            input=_PROBE,
             capture_output=True,
             text=True,
             timeout=PROBE_TIMEOUT_S,
@@ -152,7 +153,9 @@ def _installed_vllm(python: str) -> tuple[str, str]:
             check=False,
         )
         facts = json.loads(done.stdout) if done.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
+    except json.JSONDecodeError as error:
+        raise EngineNotFound(f"--engine: {python} is no Python interpreter.", _HOW_TO_NAME) from error
+    except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineNotFound(
             f"--engine: {python} does not run as a Python interpreter: {error}", _HOW_TO_NAME
         ) from error
