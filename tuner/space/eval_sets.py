@@ -69,6 +69,10 @@ class PromptLine(BaseModel):
         return Prompt(self.id, self.category, messages, self.prompt, self.max_tokens, self.reference)
 
 
+_FOREIGN_KEYS = {"conversations": "ShareGPT", "turns": "MT-bench", "body": "an OpenAI batch"}
+"""A key that only one of the formats has which `tuner eval-set import` reads."""
+
+
 @dataclass(frozen=True)
 class EvalSetNotes:
     """What was found in the file and put right: counts."""
@@ -193,9 +197,20 @@ def _parse_lines(lines: Sequence[tuple[int, str]], path: Path) -> list[Prompt]:
         except ValidationError as error:
             bad.append(f"{path}:{number}: {_reason(error)}")
     if bad:
+        step = _foreign_format(lines[0][1]) or LINE_FORMAT
         more = f"\n... and {len(bad) - _BAD_LINES_SHOWN} more bad lines" if len(bad) > _BAD_LINES_SHOWN else ""
-        raise EvalSetError("\n".join(bad[:_BAD_LINES_SHOWN]) + more, LINE_FORMAT)
+        raise EvalSetError("\n".join(bad[:_BAD_LINES_SHOWN]) + more, step)
     return prompts
+
+
+def _foreign_format(line: str) -> str | None:
+    """Return how to import a file whose first line has the keys of a known format; None if it has not."""
+    try:
+        keys = json.loads(line)
+    except ValueError:
+        return None
+    found = next((name for key, name in _FOREIGN_KEYS.items() if key in keys), None) if isinstance(keys, dict) else None
+    return found and f"It looks like {found}. Convert it: tuner eval-set import FILE --out NEW.jsonl"
 
 
 def _reason(error: ValidationError) -> str:

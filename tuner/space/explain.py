@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -49,8 +49,16 @@ def validation_error(yaml: YamlText, error: ValidationError) -> SpaceError:
     if first["type"] == "extra_forbidden":
         return old_flag(yaml, loc) or _misplaced(yaml, loc) or unknown_key(yaml, loc, _known(loc))
     if first["type"] == "missing":
+        if typo := _misspelt(loc, details):
+            return unknown_key(yaml, typo, _known(typo))
         return yaml.error(loc[:-1], f"{path_text(loc)} is missing.", f"Add `{loc[-1]}:`{_example(str(loc[-1]))}.")
     return yaml.error(loc, f"{path_text(loc)} {_problem(first)}.", _next_step(loc))
+
+
+def _misspelt(missing: Loc, details: Sequence[Any]) -> Loc | None:
+    """Return the unknown key beside a missing one that was probably meant for it; None if there is none."""
+    beside = (_loc(detail) for detail in details if detail["type"] == "extra_forbidden")
+    return next((loc for loc in beside if loc[:-1] == missing[:-1] and nearest(str(loc[-1]), [str(missing[-1])])), None)
 
 
 def _loc(detail: Any) -> Loc:
