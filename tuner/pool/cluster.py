@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -35,6 +36,12 @@ def connected(num_gpus: int | None = None) -> Iterator[tuple[Node, ...]]:
         yield _nodes()
     finally:
         ray.shutdown()
+
+
+def own_cluster() -> bool:
+    """Whether `connected` will start a cluster of this machine's own: none is named, and none is connected to."""
+    ray = sys.modules.get("ray")
+    return (os.environ.get("RAY_ADDRESS") or "local") == "local" and not (ray and ray.is_initialized())
 
 
 def _quiet_and_private(*, alone: bool) -> None:

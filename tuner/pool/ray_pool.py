@@ -9,9 +9,9 @@ from typing import Any
 
 from tuner.errors import PoolError
 from tuner.pool.base import Job, Result
-from tuner.pool.cluster import connected
-from tuner.pool.host import HostFacts
-from tuner.pool.plan import Place, check_hosts, places, worker_facts
+from tuner.pool.cluster import connected, own_cluster
+from tuner.pool.host import HostFacts, visible_gpu_ids
+from tuner.pool.plan import Node, Place, check_hosts, places, worker_facts
 from tuner.pool.worker import TrialWorker
 from tuner.records import WorkerFacts
 from tuner.version import tuner_version
@@ -23,12 +23,19 @@ _BUSY_HINT = "Wait until its GPUs are free (`ray status`), or ask for fewer with
 @contextmanager
 def ray_pool(*, gpus_per_worker: int, max_workers: int | None, required_paths: Sequence[str]) -> Iterator[RayPool]:
     """Connect to Ray, put a worker in every place that there is, check its host, and yield the pool."""
+    _check_this_machine(gpus_per_worker, max_workers)
     with connected() as nodes:
         pool = RayPool(places(nodes, gpus_per_worker, max_workers), required_paths)
         try:
             yield pool
         finally:
             pool.close()
+
+
+def _check_this_machine(gpus_per_worker: int, max_workers: int | None) -> None:
+    """Raise PoolError where this machine's GPUs are too few, before Ray takes its time to start and find the same."""
+    if own_cluster() and (gpus := len(visible_gpu_ids())):  # none: they may be of a kind that only Ray knows
+        places([Node("local", "127.0.0.1", gpus)], gpus_per_worker, max_workers)
 
 
 class RayPool:
