@@ -2,6 +2,7 @@ import pytest
 
 from tuner.records import Json
 from tuner.space.engine_flags import (
+    ADDED,
     MANAGED,
     ONE_WAY,
     REMOVED,
@@ -11,6 +12,7 @@ from tuner.space.engine_flags import (
     engine_arg_unavailable,
     known_engine_args,
 )
+from tuner.space.versions import release
 
 
 def test_a_flag_stands_in_one_table_only() -> None:
@@ -53,3 +55,14 @@ def test_a_removed_flag_is_unavailable_from_the_release_without_it() -> None:
     assert engine_arg_unavailable({"swap_space": 4}, "0.17.1") is None
     assert "0.17.1" in (engine_arg_unavailable({"swap_space": 4}, "0.18.0") or "")
     assert engine_arg_unavailable({"max_model_len": 4}, "0.33.0") is None
+
+
+def test_a_flag_is_unavailable_before_the_release_that_brought_it() -> None:
+    assert "came with 0.10.0" in (engine_arg_unavailable({"async_scheduling": True}, "0.9.2") or "")
+    assert engine_arg_unavailable({"async_scheduling": True}, "0.10.0") is None
+    assert engine_arg_unavailable({"max_model_len": 4096}, "0.8.5") is None
+
+
+def test_what_came_is_a_known_flag_and_came_before_it_went() -> None:
+    assert set(ADDED) <= known_engine_args()
+    assert all(release(ADDED[name]) <= release(last) for name, last in REMOVED.items() if name in ADDED)

@@ -85,6 +85,120 @@ VALUES = frozenset(
 ONE_WAY = frozenset({"aggregate_engine_logging", "data_parallel_multi_port_external_lb"})
 """Switches without a --no-FLAG form."""
 
+_FIRST_RELEASE = {
+    "0.9.0": """
+        cuda_graph_sizes data_parallel_address data_parallel_rpc_port data_parallel_size_local
+        data_parallel_start_rank enable_prompt_embeds guided_decoding_disable_additional_properties
+        guided_decoding_disable_any_whitespace guided_decoding_disable_fallback kv_events_config
+        pt_load_map_location
+    """,
+    "0.9.1": """
+        api_server_count data_parallel_backend disable_hybrid_kv_cache_manager
+        enable_multimodal_encoder_data_parallel log_config_file
+    """,
+    "0.9.2": """
+        data_parallel_rank enable_eplb enable_force_include_usage eplb_log_balancedness eplb_step_interval
+        eplb_window_size expand_tools_even_if_tool_choice_none media_io_kwargs num_redundant_experts
+        override_attention_dtype
+    """,
+    "0.10.0": """
+        async_scheduling data_parallel_hybrid_lb default_mm_loras enable_tokenizer_info_endpoint
+        interleave_mm_strings logprobs_mode
+    """,
+    "0.10.1": """
+        convert enable_log_outputs enable_log_requests exclude_tools_when_tool_choice_none
+        kv_sharing_fast_prefill logits_processors mamba_cache_dtype mamba_ssm_cache_dtype
+        mm_processor_cache_gb runner skip_mm_profiling tool_server
+    """,
+    "0.10.2": """
+        decode_context_parallel_size eplb_config h11_max_header_count h11_max_incomplete_event_size
+        io_processor_plugin kv_cache_memory_bytes log_error_stack mm_encoder_tp_mode
+        safetensors_load_strategy
+    """,
+    "0.11.0": """
+        allowed_media_domains dbo_decode_token_threshold dbo_prefill_token_threshold enable_dbo
+        expert_placement_strategy mm_processor_cache_type mm_shm_cache_max_object_size_mb pooler_config
+        structured_outputs_config trust_request_chat_template video_pruning_rate
+    """,
+    "0.11.1": """
+        aggregate_engine_logging all2all_backend cudagraph_capture_sizes data_parallel_external_lb
+        dcp_kv_cache_interleave_size disable_nccl_for_dp_synchronization ec_transfer_config enable_mm_embeds
+        kv_offloading_backend kv_offloading_size mamba_block_size master_addr master_port
+        max_cudagraph_capture_size mm_encoder_attn_backend nnodes node_rank reasoning_parser_plugin
+        stream_interval tokens_only
+    """,
+    "0.12.0": """
+        cp_kv_cache_interleave_size kv_cache_metrics kv_cache_metrics_sample optimization_level
+        prefill_context_parallel_size
+    """,
+    "0.13.0": "attention_backend attention_config cudagraph_metrics enable_layerwise_nvtx_tracing profiler_config",
+    "0.14.0": """
+        allow_deprecated_quantization default_chat_template_kwargs enable_log_deltas
+        enable_logging_iteration_details enable_mfu_metrics enable_offline_docs enable_return_routed_experts
+        enable_tower_connector_lora ubatch_size
+    """,
+    "0.15.0": "mamba_cache_mode mm_encoder_only",
+    "0.16.0": """
+        disable_access_log_for_endpoints enable_flashinfer_autotune kernel_config specialize_active_lora
+        weight_transfer_config
+    """,
+    "0.17.0": """
+        cpu_offload_params enable_elastic_ep fail_on_environ_validation language_model_only moe_backend
+        offload_backend offload_group_size offload_num_in_group offload_params offload_prefetch_step
+        performance_mode
+    """,
+    "0.18.0": """
+        dcp_comm_backend distributed_timeout_seconds enable_ep_weight_filter gdn_prefill_backend
+        shutdown_timeout
+    """,
+    "0.19.0": """
+        kv_cache_dtype_skip_layers lora_target_modules mm_tensor_ipc reasoning_config renderer_num_workers
+        scheduler_reserve_full_isl
+    """,
+    "0.20.0": """
+        enable_flash_late_interaction enable_mamba_cache_stochastic_rounding ir_op_priority mamba_backend
+        mamba_cache_philox_rounds numa_bind numa_bind_cpus numa_bind_nodes
+    """,
+    "0.21.0": """
+        fingerprint_mode fingerprint_value mm_encoder_attn_dtype mm_encoder_fp8_scale_path
+        mm_encoder_fp8_scale_save_margin mm_encoder_fp8_scale_save_path safetensors_prefetch_block_size
+        safetensors_prefetch_num_threads
+    """,
+    "0.22.0": """
+        cpu_distributed_timeout_seconds data_parallel_multi_port_external_lb data_parallel_supervisor_port
+        dp_supervisor_probe_failure_threshold dp_supervisor_probe_interval_s dp_supervisor_probe_timeout_s
+        enable_cumem_allocator enable_mixed_moe_lora_format linear_backend quantization_config
+        use_fp64_gumbel
+    """,
+    "0.24.0": "device_ids diffusion_config jit_monitor_verbose prefill_schedule_interval watermark",
+    "0.25.0": "enable_per_request_metrics jit_monitor_mode mm_ipc_gpu_memory_gb model_class_overrides",
+    "0.26.0": "enable_moe_shared_loras max_num_scheduled_tokens prefix_match_unit",
+    "0.27.0": """
+        cohere_format cohere_is_reasoning_model enable_bf16x3_router_gemm enable_fault_tolerance
+        fault_tolerance_config kda_prefill_backend mamba_ssu_algorithm mm_hasher_algorithm
+        replayssm_buffer_len use_replayssm video_pruning_method
+    """,
+    "0.28.0": "ec_manager_config mm_device_do_normalize mm_processor_device return_sampling_mask",
+    "0.29.0": """
+        dcp_q_replicate enable_batch_sharded_sampling enable_trace_replay max_num_queued_reqs
+        max_num_queued_tokens prefix_cache_retention_interval sse_keep_alive_interval
+    """,
+    "0.30.0": """
+        dp_sync_interval elastic_ep_max_dp_size enable_mamba_fine_grained_prefix_cache
+        enable_nccl_comm_suspend enable_scale_out engram_config kda_decode_backend
+        sparse_indexer_topk_backend watermark_config
+    """,
+    "0.31.0": """
+        anthropic_disabled_thinking_effort aux_output_config enable_mamba_shared_prefix_checkpoint
+        logging_config long_prefill_token_threshold_adaptive max_lora_cls_labels max_num_active_seqs
+        sleep_preserve_parameter_names swa_bounded_replay tool_strict_level trust_request_mm_kwargs
+    """,
+    "0.32.0": "custom_histogram_buckets enable_hc_sp enable_shm_tensor_arena sleep_mode_offload_cudagraph",
+    "0.33.0": "monokernel sleep_mode_backend watchdog_config",
+}
+ADDED: Mapping[str, str] = {name: first for first, names in _FIRST_RELEASE.items() for name in names.split()}
+"""Flags that came after 0.8.5, with the first release that has them."""
+
 _LAST_RELEASE = {
     "0.9.2": """
         device disable_frontend_multiprocessing enable_reasoning expand_tools_even_if_tool_choice_none
@@ -167,8 +281,11 @@ def _is_share(value: Json) -> bool:
 
 def engine_arg_unavailable(engine_args: Mapping[str, Json], version: str) -> str | None:
     """Return why vLLM `version` cannot take these arguments, None if by the table it can."""
+    here = release(version)
     for name in engine_args:
-        last = REMOVED.get(name)
-        if last and release(version) > release(last):
-            return f"vLLM {version} no longer has --{name.replace('_', '-')}; the last release with it is {last}"
+        flag, first, last = f"--{name.replace('_', '-')}", ADDED.get(name), REMOVED.get(name)
+        if first and here < release(first):
+            return f"vLLM {version} does not have {flag}; it came with {first}"
+        if last and here > release(last):
+            return f"vLLM {version} no longer has {flag}; the last release with it is {last}"
     return None

@@ -20,7 +20,8 @@ class EngineVersion:
 
     gpu_memory_utilization: the engine's own default.  nested_config: a --config file may hold speculative-config as a
     mapping (a JSON string works in all).  runner: the general default model runner on a GPU (without Triton, as in the
-    CPU build, an engine falls back to v1).  known: False if the version asked for is newer than the table.
+    CPU build, an engine falls back to v1).  help_flag: what makes the engine list all its flags.  known: False if the
+    version asked for is newer than the table.
     """
 
     release: str
@@ -28,6 +29,7 @@ class EngineVersion:
     gpu_memory_utilization: float = 0.9
     nested_config: bool = False
     runner: str = "v1"
+    help_flag: str = "--help"
     known: bool = True
 
 
@@ -41,16 +43,20 @@ def _rows() -> tuple[EngineVersion, ...]:
     def then(release: str, changed: str, **what: float | bool | str) -> None:
         rows.append(replace(rows[-1], release=release, changed=changed, **what))  # type: ignore[arg-type]
 
-    then("0.9.2", "speculative_token_tree added")
+    then("0.9.0", "speculative_token_tree added")
     then("0.10.0", "draft_model raises NotImplementedError; typical acceptance sampling removed", runner="v1")
-    then("0.11.0", "method mtp replaces the methods named after models")
+    then("0.11.0", "method mtp replaces the methods named after models; --help=all", help_flag="--help=all")
     then("0.11.1", "method suffix added; speculative option disable_logprobs removed")
     then("0.15.0", "draft_model is back")
     then("0.16.0", "a nested speculative-config works in a --config file; parallel_drafting added", nested_config=True)
     then("0.17.0", "disable_by_batch_size removed; use_local_argmax_reduction, draft_load_config added")
     then("0.18.0", "method ngram_gpu and rejection_sample_method added")
     then("0.19.0", "rejection_sample_method synthetic and draft moe_backend added")
-    then("0.20.0", "method dflash added; default gpu_memory_utilization 0.9 became 0.92", gpu_memory_utilization=0.92)
+    then(
+        "0.20.0",
+        "method dflash added; CPU builds speculate; default gpu_memory_utilization 0.9 became 0.92",
+        gpu_memory_utilization=0.92,
+    )
     then("0.21.0", "rejection_sample_method strict and probabilistic became standard; draft_sample_method added")
     then("0.22.0", "method custom_class added; draft_sample_method gumbel became probabilistic")
     then("0.22.1", "short forms --spec-method, --spec-model, --spec-tokens")
