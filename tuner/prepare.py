@@ -35,7 +35,7 @@ class SweepRequest:
     engine: what --engine says, None for the vLLM of this environment.  download: whether a hub id may be fetched.
     command: the command line, for the report.  distribution_samples: for the protocol, None for what the space says.
     same_runner, drafts_alone: ask for these extras even if the space does not.  draft_k: K of `drafts` where the space
-    names none.
+    names none.  device_memory: bytes of a GPU to plan the memory for, None for this machine's device.
     """
 
     target: str | None = None
@@ -49,6 +49,7 @@ class SweepRequest:
     same_runner: bool = False
     drafts_alone: bool = False
     draft_k: int | None = None
+    device_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,9 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
     possible, unavailable = _available(space, engine)
     eval_sets, notes = _eval_sets(space)
     directory = _target_directory(space, target, engine, download=request.download)
-    asked = Asked(space, possible, target, directory, engine.python, engine.version, engine.build)
+    asked = Asked(
+        space, possible, target, directory, engine.python, engine.version, engine.build, request.device_memory
+    )
     found = NOT_INSPECTED if engine.kind == "sim" else inspect_models(asked, download=request.download)
     if on_files is not None:
         on_files(found)

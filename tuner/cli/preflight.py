@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 @click.command(epilog="\b\nExample:\n  tuner preflight /models/Qwen3-14B --draft /models/Qwen3-0.6B --space quick")
 @space_options
+@click.option(
+    "--device-memory",
+    metavar="SIZE",
+    help="Plan the memory for a GPU of this size, e.g. 80GiB [default: this machine's smallest GPU, or the host].",
+)
 @json_option
 def preflight(
     target: str | None,
@@ -25,6 +30,7 @@ def preflight(
     engine: str | None,
     download: bool,
     distribution_samples: int | None,
+    device_memory: str | None,
     as_json: bool,
 ) -> int:
     """Check TARGET, its drafts and its prompts from files alone: what cannot work, what to know, what fits.
@@ -35,10 +41,20 @@ def preflight(
     Exit codes: 0 no errors (there may be warnings), 2 something cannot work.
     """
     from tuner.cli.preflight_table import document, error_notice, preflight_table
+    from tuner.preflight.memory import parse_size
     from tuner.prepare import SweepRequest, prepare
     from tuner.records.notice import Level
 
-    request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
+    request = SweepRequest(
+        target,
+        space,
+        eval_set,
+        drafts,
+        engine,
+        download,
+        distribution_samples=distribution_samples,
+        device_memory=parse_size(device_memory) if device_memory else None,
+    )
     found: list[Inspected] = []
     prepared, error = None, None
     try:

@@ -10,9 +10,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from tuner.cli.memory_table import print_memory
 from tuner.errors import EvalSetError, InputError
 from tuner.preflight.inspection import Inspected
-from tuner.preflight.memory import Planned, plans_as_json
+from tuner.preflight.memory import plans_as_json
 from tuner.preflight.model_view import ModelFiles
 from tuner.prepare import Prepared
 from tuner.records.notice import Level, Notice
@@ -78,7 +79,7 @@ def preflight_table(
         if found and found.models:
             console.print(_models((found.models.target, *found.models.drafts.values())))
         if found and found.plans:
-            console.print(_memory(found.plans))
+            print_memory(console, found.plans)
         if prepared:
             _print_inputs(console, prepared)
         for subject in dict.fromkeys(notice.subject for notice in notices):
@@ -111,20 +112,6 @@ def _models(models: Sequence[ModelFiles]) -> Table:
             str(len(vocabulary.tokens)) if vocabulary else "-",
             vocabulary.sha256[:_HASH_DIGITS] if vocabulary else "-",
         )
-    return table
-
-
-def _memory(plans: Sequence[Planned]) -> Table:
-    device = plans[0].plan.device
-    table = Table(box=box.SIMPLE_HEAD, title=f"memory, {device.name} ({device.total / 2**30:.1f} GiB)")
-    table.add_column("candidate")
-    for column in ("limit", "weights", "other", "KV cache", "tokens", "verdict"):
-        table.add_column(column, justify="right")
-    for one in plans:
-        plan = one.plan
-        other = sum(part.size for part in plan.parts) - plan.weights
-        sizes = (f"{size / 2**30:.2f}" for size in (plan.limit, plan.weights, other, plan.kv_bytes))
-        table.add_row(one.candidate.label, *sizes, str(plan.kv_tokens), plan.verdict.value)
     return table
 
 

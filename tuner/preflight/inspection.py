@@ -9,10 +9,10 @@ from pathlib import Path
 
 from tuner.preflight.examine import Examined, Models, by_level, examine, loads_model, needs_tokens, read_models, refusal
 from tuner.preflight.inputs import tokenizer_directory
-from tuner.preflight.memory import Load, Planned, memory_notices, memory_plans, read_device
+from tuner.preflight.memory import Load, Planned, assumed_device, memory_notices, memory_plans, read_device
 from tuner.preflight.memory_plan import Verdict
 from tuner.preflight.models import check_draft
-from tuner.records import Candidate
+from tuner.records import Candidate, LoadPoint
 from tuner.records.notice import Level, Notice
 from tuner.space.search_space import SearchSpace
 from tuner.space.versions import version_row
@@ -23,7 +23,7 @@ class Asked:
     """What is to be looked at.
 
     candidates: those that the engine can run by its tables.  target: as the user wrote it; directory: where it is.
-    python, version, build: of the engine.
+    python, version, build: of the engine.  device_memory: bytes of a GPU to plan for, None for this machine's device.
     """
 
     space: SearchSpace
@@ -33,6 +33,7 @@ class Asked:
     python: str
     version: str
     build: str
+    device_memory: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def inspect_models(asked: Asked, *, download: bool = False) -> Inspected:
 def _memory(
     asked: Asked, drafts: Mapping[str, str], env: Mapping[str, str]
 ) -> tuple[tuple[Planned, ...], tuple[Notice, ...]]:
-    """Return the memory plans for this machine's device, and what they warn of; () on a machine without one."""
-    device = read_device(asked.build)
+    """Return the memory plans for the device, and what they warn of; () on a machine without one."""
+    device = assumed_device("gpu", asked.device_memory) if asked.device_memory else read_device(asked.build)
     if device is None:
         return (), ()
     plans, unplanned = memory_plans(
@@ -92,9 +93,16 @@ def _memory(
         device,
         default_utilization=version_row(asked.version).gpu_memory_utilization,
         env=env,
-        load=Load(sequences=max((point.concurrency for point in asked.space.load_points), default=None)),
+        load=largest_load(asked.space.load_points),
     )
     return plans, memory_notices(plans, unplanned)
+
+
+def largest_load(points: Sequence[LoadPoint]) -> Load:
+    """Return the most that load points ask of the KV cache; of the tokens the answers alone, prompts come on top."""
+    if not points:
+        return Load()
+    return Load(max(point.concurrency for point in points), max(point.max_tokens for point in points))
 
 
 def with_memory(found: Examined, plans: Sequence[Planned], notices: Sequence[Notice]) -> Examined:

@@ -10,8 +10,8 @@ from pathlib import Path
 from tuner.preflight.context import trained_context
 from tuner.preflight.memory_device import Device, assumed_device, parse_size, read_device
 from tuner.preflight.memory_kv import UnknownShape
-from tuner.preflight.memory_need import Load, ModelSize
-from tuner.preflight.memory_plan import MemoryPlan, Verdict, plan_memory
+from tuner.preflight.memory_need import Load, ModelSize, Source
+from tuner.preflight.memory_plan import MARGIN, MemoryPlan, Verdict, plan_memory
 from tuner.preflight.memory_settings import settings_of
 from tuner.preflight.memory_weights import loaded_weights, weights_of_size
 from tuner.preflight.model_files import WEIGHT_PATTERNS, read_config
@@ -196,12 +196,16 @@ def next_step(plan: MemoryPlan) -> str:
 
 
 def _share_needed(plan: MemoryPlan) -> float | None:
-    """Return the least share of the device that one request of max_model_len needs; None above what can be given."""
-    if plan.settings.kv_bytes is not None or plan.verdict is not Verdict.DOES_NOT_FIT:
+    """Return the share of the device that one request of max_model_len needs, with room for what is estimated.
+
+    None where the share is not at fault, or where it would have to be more than can be given.
+    """
+    if plan.settings.kv_bytes is not None:
         return None
-    needed = sum(part.size for part in plan.parts) + plan.one_request
+    estimated = sum(part.size for part in plan.parts if part.source is Source.ESTIMATE)
+    needed = sum(part.size for part in plan.parts) + plan.one_request + ceil(MARGIN * estimated)
     share = ceil(needed / plan.device.total * 100) / 100
-    return share if share <= _MOST_SHARE else None
+    return share if plan.settings.utilization < share <= _MOST_SHARE else None
 
 
 def evidence(plan: MemoryPlan) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from tuner.records import Speculation
 
 _GPU_CONTEXT = 600 * 2**20
 """What CUDA itself takes of a GPU before the engine looks: outside the engine's share."""
-_MARGIN = 0.5
+MARGIN = 0.5
 """An estimate may be wrong by this part of itself before a plan that fits no longer does."""
 _BLOCK = {"gpu": 16, "cpu": 128}
 MOST_K, MOST_SEQS = 32, 4096
@@ -174,13 +174,13 @@ def _tight(plan: MemoryPlan, load: Load, left: int, reserved: int) -> tuple[str,
     settings, reasons = plan.settings, []
     estimated = sum(part.size for part in plan.parts if part.source is Source.ESTIMATE)
     spare = left - (plan.one_request if settings.kv_bytes is None else settings.kv_bytes)
-    if spare < _MARGIN * estimated:
+    if spare < MARGIN * estimated:
         reasons.append(f"only {gib(spare)} are spare, and {gib(estimated)} of the plan are estimates")
     asked = (load.sequences or 0) * min(load.tokens or 0, settings.max_model_len)
     if asked > plan.kv_tokens:
         reasons.append(
-            f"{load.sequences} requests of {load.tokens} tokens need {asked} tokens of KV cache and {plan.kv_tokens} "
-            "are left: requests will wait or be preempted"
+            f"{load.sequences} requests of {load.tokens} or more tokens need {asked} tokens of KV cache and "
+            f"{plan.kv_tokens} are left: requests will wait or be preempted"
         )
     outside = plan.device.total - plan.limit - (_GPU_CONTEXT if plan.device.kind == "gpu" else 0)
     room = reserved + max(0, outside if settings.kv_bytes is None else spare)
