@@ -145,7 +145,7 @@ _FIRST_RELEASE = {
     "0.17.0": """
         cpu_offload_params enable_elastic_ep fail_on_environ_validation language_model_only moe_backend
         offload_backend offload_group_size offload_num_in_group offload_params offload_prefetch_step
-        performance_mode
+        performance_mode use_gpu_for_pooling_score
     """,
     "0.18.0": """
         dcp_comm_backend distributed_timeout_seconds enable_ep_weight_filter gdn_prefill_backend
@@ -201,11 +201,12 @@ ADDED: Mapping[str, str] = {name: first for first, names in _FIRST_RELEASE.items
 
 _LAST_RELEASE = {
     "0.9.2": """
-        device disable_frontend_multiprocessing enable_reasoning expand_tools_even_if_tool_choice_none
+        device enable_reasoning expand_tools_even_if_tool_choice_none
         long_lora_scaling_factors max_prompt_adapter_token max_prompt_adapters prompt_adapters
         qlora_adapter_name_or_path tokenizer_pool_extra_config tokenizer_pool_size tokenizer_pool_type
     """,
-    "0.10.0": "enable_prompt_adapter multi_step_stream_outputs num_scheduler_steps override_neuron_config",
+    "0.10.0": "multi_step_stream_outputs num_scheduler_steps",
+    "0.10.1": "enable_prompt_adapter override_neuron_config",
     "0.10.2": "disable_async_output_proc max_seq_len_to_capture preemption_mode scheduler_delay_factor",
     "0.11.0": "enable_lora_bias rope_scaling rope_theta",
     "0.11.2": """
@@ -216,7 +217,8 @@ _LAST_RELEASE = {
     """,
     "0.12.0": "cuda_graph_sizes disable_mm_preprocessor_cache enable_multimodal_encoder_data_parallel task",
     "0.16.0": "disable_log_requests logits_processor_pattern",
-    "0.17.1": "swap_space",
+    "0.17.1": "swap_space use_gpu_for_pooling_score",
+    "0.18.1": "disable_frontend_multiprocessing",
     "0.26.0": "max_long_partial_prefills max_num_partial_prefills",
     "0.27.1": "calculate_kv_scales override_attention_dtype",
     "0.29.0": "enable_bf16x3_router_gemm",
