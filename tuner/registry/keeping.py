@@ -1,0 +1,55 @@
+"""What of a run directory goes into the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from tuner.errors import OutputError
+from tuner.identity import target_name
+from tuner.records import short_hash
+from tuner.space.model_refs import settle_model
+from tuner.store.codec import sha256
+from tuner.store.reading import RECORD_FILE, SAMPLES_FILE, read_identity, trial_directories
+
+# The run's own files by what they end in: artifact and serve files, rules, report, manifest. The study and the lock are
+# rebuilt, plots are drawn again from the run.
+_ENDINGS = (".yaml", ".yml", ".env", ".md", ".json")
+# What of the manifest an answer depends on beside the records: the same records may answer another question.
+_QUESTION = ("load_points", "candidates", "traffic", "goal", "protocol", "inflection_threshold")
+
+
+def measured_target(target: str) -> str:
+    """Return the name under which a target's entries lie.  target: as the user wrote it, here or in a manifest."""
+    return target_name(settle_model(target))
+
+
+def kept_files(run: Path, *, samples: bool) -> tuple[dict[str, bytes], str]:
+    """Return the files of a run that are kept, by name, and the hash of its measurements.
+
+    Kept are the files beside the trials (best_config.yaml, serve files, report.md, run.json ...) and each trial's
+    record.json: some 10 KB a trial. samples: each trial's request samples too, 30 to 800 KB a trial, with which an
+    entry is a run directory that `tuner breakeven` reads. Engine logs, plots and the study are left out.
+    The hash is equal where the same records answer the same question.
+    OutputError if a file cannot be read.
+    """
+    names = [file.name for file in sorted(run.iterdir()) if _is_kept(file)]
+    wanted = (RECORD_FILE, SAMPLES_FILE) if samples else (RECORD_FILE,)
+    trials = [directory.relative_to(run).as_posix() for directory in trial_directories(run)]
+    names += [f"{trial}/{name}" for trial in trials for name in wanted]
+    try:
+        files = {name: (run / name).read_bytes() for name in names}
+    except OSError as error:
+        raise OutputError(f"{error.filename} cannot be read: {error.strerror}", "Call the sweep again.") from error
+    return files, _measurements(run, files, trials)
+
+
+def _is_kept(file: Path) -> bool:
+    return file.is_file() and file.suffix in _ENDINGS and not file.name.startswith(".")
+
+
+def _measurements(run: Path, files: Mapping[str, bytes], trials: list[str]) -> str:
+    """Return a hash of the records, each of which has the hash of its samples in it, and of what they answer."""
+    records = [[trial, sha256(files[f"{trial}/{RECORD_FILE}"])] for trial in trials]
+    manifest = read_identity(run)[1]
+    return short_hash([records, {name: manifest.get(name) for name in _QUESTION}], 64)
