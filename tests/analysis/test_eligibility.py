@@ -91,14 +91,14 @@ def test_a_contender_gives_its_reasons_in_words_and_warnings_have_them(make_tria
     figures = trial_figures(trial, base)
     contender = Contender(figures, figures, (Bar(BarKind.PREEMPTED, "3 preemptions"),))
     assert contender.reasons == ("3 preemptions",)
-    lines = run_warnings([base, trial], {0: base, 1: base}, {0.0: [contender]})
+    lines = run_warnings([base, trial], {0.0: [contender]})
     assert "good K=2 cannot win: 3 preemptions" in lines
 
 
 def test_doubts_about_counters_become_warnings(make_trial: Make) -> None:
     base = make_trial()
     flat = make_trial(1, k=4, acceptance=(0.8,) * 4, tokens=201, prompts=20)
-    (line,) = run_warnings([base, flat], {0: base, 1: base}, {})
+    (line,) = run_warnings([base, flat], {})
     assert line.startswith(f"good K=4 (trial 1) at {C1.label}: acceptance does not fall")
 
 

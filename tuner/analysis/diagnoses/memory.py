@@ -29,7 +29,7 @@ class _Kind:
 _KINDS = (
     _Kind(
         "memory_for_kv_cache",
-        re.compile(r"kv_cache|cache_blocks|context_too_long"),
+        re.compile(r"kv_cache_(?!not_free)"),
         re.compile(r"No available memory for the cache blocks|KV cache is needed|that can be stored in KV cache", re.I),
         None,
         "With {names} too little memory is left for the KV cache: draft weights and draft cache take it.",
@@ -46,7 +46,7 @@ _KINDS = (
     ),
     _Kind(
         "memory_at_start",
-        re.compile(r"out_of_memory|memory_share|memory_not_free"),
+        re.compile(r"out_of_memory|_not_free$"),
         re.compile(r"out of memory|OutOfMemory|can't allocate memory|not enough (?:GPU |CPU )?memory available", re.I),
         False,
         "{names} did not fit when the engine started.",
@@ -112,12 +112,17 @@ def _diagnosis(kind: _Kind, trials: Sequence[Trial], seen: Measured) -> Diagnosi
         what=kind.what.format(names=listed(names)),
         evidence=(*list(lines)[:2], f"{len(trials)} of {len(seen.trials)} engine starts failed so"),
         confidence=Confidence.HIGH,
-        next_step=failures[0].next_step or kind.next_step,
+        next_step=_remedy(failures[0]) or kind.next_step,
     )
 
 
 def _line(failure: Failure) -> str:
-    return failure.cause or failure.message
+    """Return what was told with the log's numbers, else the log's own line."""
+    return str(getattr(failure, "what", "")) or failure.cause or failure.message
+
+
+def _remedy(failure: Failure) -> str:
+    return str(getattr(failure, "advice", "")) or failure.next_step
 
 
 def _preemptions(load: LoadMeasurement) -> int:
