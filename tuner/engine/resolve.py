@@ -154,7 +154,7 @@ def _installed_vllm(python: str) -> tuple[str, str]:
         )
         facts = json.loads(done.stdout) if done.returncode == 0 else None
     except json.JSONDecodeError as error:
-        raise EngineNotFound(f"--engine: {python} is no Python interpreter.", _HOW_TO_NAME) from error
+        raise EngineNotFound(f"--engine: {python} does not run as a Python interpreter.", _HOW_TO_NAME) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineNotFound(
             f"--engine: {python} does not run as a Python interpreter: {error}", _HOW_TO_NAME
