@@ -2,7 +2,8 @@
 
 vLLM 0.32.0: config/model.py refuses a max_model_len above what the config derives; config/speculative.py
 (_maybe_override_draft_max_model_len) gives a draft the smaller of both contexts; v1/worker/gpu_model_runner.py
-(_input_fits_in_drafter) then proposes nothing for any request of a batch in which one is longer.
+(_input_fits_in_drafter) then proposes token 0, K times, for every request of a batch in which one is longer. Measured
+with the CPU build: such drafts are verified and counted, and none is accepted.
 """
 
 from __future__ import annotations
@@ -43,8 +44,7 @@ def shorter_draft(setting: Setting) -> Notice | None:
         "draft_context_shorter",
         Level.WARNING,
         f"its context is {own} tokens and the target serves {served}: once a request is that long "
-        f"(less K), nothing is proposed any more, for it nor for the others in its batch (V1 model runner; with V2 "
-        f"the target's max_model_len may be lowered instead)",
+        f"(less K), the engine proposes placeholders for its whole batch: they are verified, at full cost, and rejected",
         f"Set max_model_len: {own} if requests are never longer, or take a draft with a longer context.",
         draft_context=own,
         served_context=served,
