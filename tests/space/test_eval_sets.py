@@ -183,3 +183,18 @@ def test_any_bytes_are_split_or_refused(data: bytes) -> None:
 
 def test_names_of_shipped_sets() -> None:
     assert {"chat", "code", "demo", "maths"} <= set(shipped_names("eval_sets", ".jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("line", "name"),
+    [
+        ('{"conversations": [{"from": "human", "value": "hi"}]}', "ShareGPT"),
+        ('{"question_id": 1, "turns": ["hi"]}', "MT-bench"),
+        ('{"custom_id": "a", "method": "POST", "body": {}}', "OpenAI batch"),
+        ('{"id": "a", "categry": "chat", "prompt": "x"}', None),
+        ('["a"', None),
+    ],
+)
+def test_another_known_format_is_to_be_imported(tmp_path: Path, line: str, name: str | None) -> None:
+    step = refusal(tmp_path, f"{line}\n").next_step
+    assert ("tuner eval-set import" in step and name in step) if name else "It looks like" not in step

@@ -30,6 +30,12 @@ def test_a_demo_name_leads_nowhere_else(ref: str) -> None:
         resolve_model(ref)
 
 
+def test_an_unknown_demo_model_gets_the_nearest_one() -> None:
+    with pytest.raises(SpaceError, match="the nearest is 'demo:target'") as caught:
+        resolve_model("demo:taget")
+    assert "demo:weak" in caught.value.next_step
+
+
 def test_a_directory_here_comes_before_one_in_the_shared_folder(here: Path) -> None:
     (here / "models/draft").mkdir(parents=True)
     assert resolve_model("draft") == str(here / "models/draft")

@@ -373,3 +373,17 @@ def test_a_path_that_cannot_even_be_looked_at_is_refused() -> None:
 @pytest.mark.parametrize("sampler", SAMPLERS)
 def test_a_space_may_name_the_sampler(load: Load, sampler: str) -> None:
     assert load(f"{BASE}search: {{sampler: {sampler}}}\n").sampler == sampler
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("drafts: [{method: ngram, k: [2]}]\nloadpoints: [{eval_set: a}]\n", ":2: unknown key 'loadpoints'"),
+        ("drafts: [{methd: ngram, k: [2]}]\nload_points: [{eval_set: a}]\n", ":1: unknown key 'methd' in drafts[0]"),
+        ("drafts: [{k: [2]}]\nload_points: [{eval_set: a}]\nthings: 1\n", ":1: drafts[0].method is missing"),
+    ],
+)
+def test_a_misspelt_key_comes_before_what_is_missing_for_it(load: Load, text: str, words: str) -> None:
+    with pytest.raises(SpaceError) as caught:
+        load(text)
+    assert words in caught.value.message
