@@ -25,6 +25,7 @@ from tuner.records import (
     EngineFacts,
     Failure,
     FailureKind,
+    Fix,
     Json,
     LoadMeasurement,
     LoadPoint,
@@ -200,7 +201,8 @@ def records(draw: st.DrawFn) -> TrialRecord:
         phases=draw(st.from_type(PhaseTimes)),
         engine=draw(st.none() | st.builds(EngineFacts, env=env)),
         loads=tuple(draw(st.lists(st.from_type(LoadMeasurement), max_size=2))),
-        failure=draw(st.none() | st.from_type(Failure)),
+        failure=draw(st.none() | st.builds(Failure, change=st.dictionaries(words, json_values, max_size=2))),
+        fix=draw(st.none() | st.from_type(Fix)),
     )
 
 

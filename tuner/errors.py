@@ -87,7 +87,14 @@ class EngineError(TunerError):
 
 
 class EngineCrashed(EngineError):
-    """The engine's process ended before it should."""
+    """The engine's process ended before it should.  code: its exit code, negative for a signal, None if not known."""
+
+    def __init__(self, message: str, next_step: str = "", code: int | None = None) -> None:
+        super().__init__(message, next_step)
+        self.code = code
+
+    def __reduce__(self) -> tuple[type[TunerError], tuple[object, ...]]:
+        return (type(self), (self.message, self.next_step, self.code))
 
 
 class EngineTimeout(EngineError):

@@ -14,6 +14,7 @@ from tuner.engine import logscan
 from tuner.engine.argv import engine_command
 from tuner.engine.client import Endpoint
 from tuner.engine.device.monitor import DeviceMonitor
+from tuner.engine.failures import Ending, Phase, failure_cause
 from tuner.engine.load import Work
 from tuner.engine.measure import Measured, measure
 from tuner.engine.process import Launch, RunningEngine, free_port, launched_facts, running_engine
@@ -34,6 +35,7 @@ from tuner.records import (
     EvalSet,
     Failure,
     FailureKind,
+    Fix,
     LoadPoint,
     PhaseTimes,
     Protocol,
@@ -42,6 +44,7 @@ from tuner.records import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.space.versions import version_row
 
 _KINDS: Mapping[type[EngineError], FailureKind] = {
     EngineCrashed: FailureKind.CRASHED,
@@ -60,7 +63,7 @@ class TrialSpec:
 
     number: position in the run.  target: as the user gave it.  log_dir: directory of this trial's own; the engine's
     log becomes `engine.log` in it, on the machine where the trial runs.  env: for the engine.  served: the model that
-    runs instead of the target.
+    runs instead of the target.  fix: why the candidate has other arguments than the space gave it.
     """
 
     number: int
@@ -75,6 +78,7 @@ class TrialSpec:
     env: Mapping[str, str]
     round: int | None = None
     served: str = ""
+    fix: Fix | None = None
 
 
 def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None]) -> Trial:
@@ -90,7 +94,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
     try:
         life.run(Work(spec.candidate, spec.load_points, spec.eval_sets, spec.protocol, spec.role), report)
     except EngineError as error:
-        failure = describe_failure(error, logscan.read_log(life.launch.log_path))
+        failure = describe_failure(error, logscan.read_log(life.launch.log_path), life.ending(spec.engine.version))
     measured = life.measured if failure is None else None
     record = TrialRecord(
         number=spec.number,
@@ -104,6 +108,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
         failure=failure,
         round=spec.round,
         served=spec.served,
+        fix=spec.fix,
     )
     return Trial(record, measured.samples if measured else ())
 
@@ -116,6 +121,7 @@ def unmeasured(
     failure: Failure,
     round_: int | None = None,
     served: str = "",
+    fix: Fix | None = None,
 ) -> TrialRecord:
     """Return the record of a trial for which no engine could be started."""
     return TrialRecord(
@@ -128,17 +134,29 @@ def unmeasured(
         failure=failure,
         round=round_,
         served=served,
+        fix=fix,
     )
 
 
-def describe_failure(error: EngineError, log: str) -> Failure:
-    """Return a failed trial's reason. log: the engine's log, for its first causal line and its end."""
+def describe_failure(error: EngineError, log: str, ending: Ending | None = None) -> Failure:
+    """Return a failed trial's reason.
+
+    log: the engine's log, for its cause and its end.  ending: what else is known of the engine's end; what the error
+    tells is put into it here.
+    """
+    kind = _KINDS[type(error)]
+    code = error.code if isinstance(error, EngineCrashed) else None
+    found = failure_cause(log, replace(ending or Ending(), kind=kind, code=code, said=error.message))
     return Failure(
-        kind=_KINDS[type(error)],
+        kind=kind,
         message=error.message,
         next_step=error.next_step,
         cause=logscan.first_cause(log),
         log_tail=logscan.last_lines(log),
+        code=found.code if found else "",
+        what=found.what if found else "",
+        advice=found.advice if found else "",
+        change=found.change if found else {},
     )
 
 
@@ -174,6 +192,15 @@ class _EngineLife:
         endpoint = Endpoint(engine.base_url, engine.served_name, engine.api_key)
         with DeviceMonitor(self.worker.gpu_ids, engine.supervised.supervisor_pid, self.worker.cpu_cores) as monitor:
             self.measured = asyncio.run(measure(endpoint, work, engine.check_alive, report, monitor))
+
+    def ending(self, version: str) -> Ending:
+        """Return what is known of the engine's end from here.  version: of vLLM."""
+        return Ending(
+            phase=Phase.STARTING if self.ready_s is None else Phase.UNDER_LOAD,
+            arguments=self.candidate.engine_args,
+            k=self.candidate.k,
+            default_memory_share=version_row(version).gpu_memory_utilization,
+        )
 
     def phases(self) -> PhaseTimes:
         """Return the seconds of each phase. A start that failed is all start, a measurement that failed all load."""

@@ -101,7 +101,8 @@ def unfinished_words(left_open: Sequence[str], ended_by: str) -> str:
 def trial_words(record: TrialRecord, figures: TrialFigures | None) -> str:
     """Return a finished trial in a line: its figures by load point, or why it has none."""
     if record.failure is not None:
-        return f"failed ({record.failure.kind.value}): {record.failure.message}"
+        failure = record.failure
+        return f"failed ({failure.code or failure.kind.value}): {failure.what or failure.message}"
     if figures is None:
         return "measured"
     return "; ".join(_load_words(load.figures, figures.metric) for load in figures.loads)

@@ -13,7 +13,7 @@ from tuner.analysis.finals import Judgement, judge, only_rounds
 from tuner.analysis.k_schedule import Unsupported
 from tuner.analysis.rounds import arms
 from tuner.analysis.schedule_judged import schedules
-from tuner.analysis.screening import Place, Screening, failure_words, screening
+from tuner.analysis.screening import Place, Screening, failure_told, failure_words, screening
 from tuner.analysis.selection import as_answer
 from tuner.analysis.surface import entries, surface
 from tuner.analysis.warnings import run_warnings, uncompared_outputs
@@ -68,7 +68,7 @@ def findings(
             *uncompared_outputs(answers),
             *_final_warnings(judgement, protocol),
         ),
-        failed={trial.record.name: failure_words(trial) for trial in failed},
+        failed={trial.record.name: failure_told(trial) for trial in failed},
         barred=barred(contenders),
         goal=goal,
         schedules=schedules(single.screened, judgement, trials, protocol, unsupported).answers,

@@ -85,12 +85,20 @@ def _nothing_measured(trials: Sequence[Trial]) -> NothingMeasured:
 
 
 def failure_words(trial: Trial) -> str:
-    """Return why a trial gave no figures, with its cause; "" if it did."""
+    """Return why a trial gave no figures, in one sentence, with its cause; "" if it did."""
     failure = trial.record.failure
     if failure is None:
         return ""
+    if failure.what:
+        return failure.what
     told = not failure.cause or failure.cause in failure.message
     return failure.message if told else f"{failure.message} ({failure.cause})"
+
+
+def failure_told(trial: Trial) -> str:
+    """Return why a trial gave no figures, and what to do about it."""
+    failure = trial.record.failure
+    return " ".join((failure_words(trial), failure.advice)) if failure and failure.advice else failure_words(trial)
 
 
 def _of_the_selection(worked: Sequence[Trial]) -> list[Trial]:

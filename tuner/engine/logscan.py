@@ -47,7 +47,9 @@ _KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
 
 
 @dataclass(frozen=True)
-class _Line:
+class Line:
+    """One line of a log.  source: the prefix that names a process, "" without one.  level: "" without one."""
+
     source: str
     level: str
     text: str
@@ -82,7 +84,7 @@ def first_cause(log: str) -> str:
     In this order: the first exception of a child process, of the API server or of the interpreter that is not a mere
     report of another process' failure; a line known to be fatal; the first error line; such a report.
     """
-    lines = _parse(log)
+    lines = parse_log(log)
     exceptions = list(_exceptions(lines))
     real = [e for e in exceptions if not _WRAPPERS.search(e.text)]
     fatal = [line for line in lines if line.level in ("", "ERROR", "CRITICAL") and _FATAL.search(line.text)]
@@ -99,7 +101,7 @@ def changed_settings(log: str) -> tuple[str, ...]:
     """Return the messages in which the engine says that it changed a setting, each once, in order, without prefix."""
     found = (
         line.text.strip()
-        for line in _parse(log)
+        for line in parse_log(log)
         if line.level in ("INFO", "WARNING") and _CHANGED.search(line.text) and not _NOT_A_CHANGE.search(line.text)
     )
     return tuple(dict.fromkeys(found))
@@ -111,15 +113,16 @@ def kv_cache_tokens(log: str) -> int | None:
     return min(sizes, default=None)
 
 
-def _parse(log: str) -> list[_Line]:
+def parse_log(log: str) -> list[Line]:
+    """Return the lines of a log, without colours and prefixes."""
     return [_parse_line(line) for line in _ANSI.sub("", log).splitlines()]
 
 
-def _parse_line(line: str) -> _Line:
+def _parse_line(line: str) -> Line:
     prefix = _PREFIX.match(line)
     rest = line[prefix.end() :] if prefix else line
     level = _LEVEL.match(rest)
-    return _Line(
+    return Line(
         source=prefix["source"] if prefix else "",
         level=level["level"] if level else "",
         text=rest[level.end() :] if level else rest,
@@ -130,14 +133,14 @@ def _says_something(text: str) -> bool:
     return bool(text.strip()) and not text.startswith(" ") and _TRACEBACK not in text
 
 
-def _exceptions(lines: list[_Line]) -> Iterator[_Line]:
+def _exceptions(lines: list[Line]) -> Iterator[Line]:
     """Yield the last line of each traceback, in order. Lines of several processes may be mixed."""
     for index, line in enumerate(lines):
         if line.text.strip() != _TRACEBACK or line.level in ("DEBUG", "INFO", "WARNING"):
             continue
         rest = (o.text for o in islice(lines, index + 1, None) if (o.source, o.level) == (line.source, line.level))
         if (found := _exception_of(rest)) is not None:
-            yield _Line(line.source, line.level, found)
+            yield Line(line.source, line.level, found)
 
 
 def _exception_of(rest: Iterator[str]) -> str | None:

@@ -23,6 +23,7 @@ from pathlib import Path
 from tuner.engine import logscan, readiness
 from tuner.engine.environment import engine_env, recorded_env, redacted_command
 from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
+from tuner.engine.memory_log import engine_memory
 from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
 
@@ -152,13 +153,15 @@ class Supervised:
     def _crash(self) -> EngineCrashed:
         after = f"after {time.monotonic() - self.started_s:.1f} s"
         cause = logscan.first_cause(logscan.read_log(self._launch.log_path))
+        code = None
         if "failed" in self._events:
             what, cause = f"The engine could not be started: {self._events['failed']['error']}", ""
         elif "exited" in self._events:
-            what = f"The engine ended {after} with {exit_words(int(str(self._events['exited']['code'])))}"
+            code = int(str(self._events["exited"]["code"]))
+            what = f"The engine ended {after} with {exit_words(code)}"
         else:
             what = f"The engine's supervisor was ended by someone {after}, and the engine with it"
-        return EngineCrashed(f"{what}: {cause}" if cause else f"{what}.", f"Its log: {self._launch.log_path}")
+        return EngineCrashed(f"{what}: {cause}" if cause else f"{what}.", f"Its log: {self._launch.log_path}", code)
 
 
 def exit_words(code: int) -> str:
@@ -229,8 +232,13 @@ def _ready(launch: Launch, supervised: Supervised) -> RunningEngine:
         log_bytes=lambda: launch.log_path.stat().st_size,
         check_alive=supervised.check_alive,
     )
+    facts = launched_facts(launch)
+    other = readiness.other_version(launch.version, served.version)
     facts = replace(
-        launched_facts(launch), start_s=time.monotonic() - supervised.started_s, max_model_len=served.max_model_len
+        facts,
+        start_s=time.monotonic() - supervised.started_s,
+        max_model_len=served.max_model_len,
+        changed_settings=(*facts.changed_settings, *([other] if other else [])),
     )
     base_url = f"http://127.0.0.1:{launch.port}"
     return RunningEngine(base_url, launch.served_name, launch.api_key, facts, supervised)
@@ -247,4 +255,5 @@ def launched_facts(launch: Launch) -> EngineFacts:
         start_s=0.0,
         kv_cache_tokens=logscan.kv_cache_tokens(log),
         changed_settings=logscan.changed_settings(log),
+        memory=engine_memory(log),
     )

@@ -29,6 +29,8 @@ from tuner.records.candidate import (
     slug,
 )
 from tuner.records.device import DeviceLoad
+from tuner.records.engine_memory import EngineMemory
+from tuner.records.failure import Failure, FailureKind, Fix
 from tuner.records.figure import Figure
 from tuner.records.goal import Goal, Metric
 from tuner.records.measurement import (
@@ -37,8 +39,6 @@ from tuner.records.measurement import (
     REFERENCE_REPEAT,
     Counters,
     EngineFacts,
-    Failure,
-    FailureKind,
     LoadMeasurement,
     PhaseTimes,
     Repeat,
@@ -81,11 +81,13 @@ __all__ = [
     "DraftSurface",
     "Effect",
     "EngineFacts",
+    "EngineMemory",
     "EvalSet",
     "Failure",
     "FailureKind",
     "Figure",
     "Findings",
+    "Fix",
     "Goal",
     "Growth",
     "GrowthSource",

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 from tuner.records.candidate import Candidate, LoadPoint
 from tuner.records.device import DeviceLoad
+from tuner.records.engine_memory import EngineMemory
+from tuner.records.failure import Failure, Fix
 
 RECORD_VERSION = 1
 
@@ -136,37 +138,13 @@ class Role(StrEnum):
     SCHEDULE = "schedule"
 
 
-class FailureKind(StrEnum):
-    """Class of a failed trial."""
-
-    CRASHED = "crashed"
-    TIMEOUT = "timeout"
-    STUCK = "stuck"
-    WRONG_SERVER = "wrong_server"
-    REFUSED = "refused"
-    SPECULATION_INACTIVE = "speculation_inactive"
-    INVALID = "invalid"
-    WORKER_LOST = "worker_lost"
-    NO_BASELINE = "no_baseline"
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a trial gave no figures.  cause: the first causal line of the engine's log, "" if none was found."""
-
-    kind: FailureKind
-    message: str
-    next_step: str = ""
-    cause: str = ""
-    log_tail: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True)
 class EngineFacts:
     """What one engine life was.
 
     env: the variables that were set for it on purpose, secrets left out.  changed_settings: log lines in which the
-    engine says that it changed a setting by itself.  start_s: from spawn to ready.
+    engine says that it changed a setting by itself.  start_s: from spawn to ready.  memory: what its log says about
+    it, None where it says nothing.
     """
 
     version: str
@@ -176,6 +154,7 @@ class EngineFacts:
     max_model_len: int | None = None
     kv_cache_tokens: int | None = None
     changed_settings: tuple[str, ...] = ()
+    memory: EngineMemory | None = None
 
 
 @dataclass(frozen=True)
@@ -213,6 +192,7 @@ class TrialRecord:
     round: of a FINAL or a SCHEDULE: lives of one round ran one directly after another on one device, and are compared
     with each other.
     served: the model that ran where it was not the target (DRAFT_ALONE), as the user wrote it.
+    fix: why the candidate has other arguments than the space gave it; None where it has not.
     """
 
     number: int
@@ -227,6 +207,7 @@ class TrialRecord:
     version: int = RECORD_VERSION
     round: int | None = None
     served: str = ""
+    fix: Fix | None = None
 
     @property
     def ok(self) -> bool:
