@@ -27,9 +27,11 @@ class Evidence:
 def evidence(trials: Sequence[Trial], manifest: RunManifest) -> Evidence:
     """Return what an answer may rest on: what was taken out of the space must not win.
 
-    A K schedule is in no space; whether its lives still answer a question is seen where they are judged.
+    A retry with other arguments counts as long as the space has what it was made from. A K schedule is in no space;
+    whether its lives still answer a question is seen where they are judged.
     """
     present = frozenset(manifest.candidates)
+    present |= {t.record.candidate.key for t in trials if t.record.fix and t.record.fix.origin in present}
 
     def counts(trial: Trial) -> bool:
         derived = trial.record.role is Role.SCHEDULE

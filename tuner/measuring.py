@@ -114,6 +114,7 @@ class Measuring:
             env={**prepared.manifest.env, **task.env},
             round=task.round,
             served=task.served,
+            fix=task.fix,
         )
 
     def _next_number(self) -> int:
@@ -154,7 +155,8 @@ class Measuring:
 
     def _unmeasured(self, worker: int, task: Task, number: int, failure: Failure) -> Trial:
         facts = self._pool.workers[worker]
-        return Trial(unmeasured(number, task.role, task.candidate, facts, failure, task.round, task.served))
+        record = unmeasured(number, task.role, task.candidate, facts, failure, task.round, task.served, task.fix)
+        return Trial(record)
 
     def _keep(self, trial: Trial) -> None:
         record = trial.record

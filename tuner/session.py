@@ -27,6 +27,7 @@ class SweepOptions:
     """How to run it, as opposed to what to measure.
 
     out: the run directory.  pool: "ray", or "local" for threads of this process.
+    auto_fix: try again, with other arguments, what failed for want of them.
     storage: Optuna storage URL, None for SQLite in the run directory.  sampler: how candidates are chosen, None for
     what the space says.
     """
@@ -37,6 +38,7 @@ class SweepOptions:
     storage: str | None = None
     retry_failed: bool = False
     sampler: str | None = None
+    auto_fix: bool = False
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from tuner.evidence import judgement, schedule_judgement
 from tuner.extras import missing
@@ -19,6 +20,7 @@ from tuner.sources import Source
 from tuner.sources.confirming import Confirming
 from tuner.sources.done import counts_as_done
 from tuner.sources.extras import Extras
+from tuner.sources.fixed import Fixes, Needs, Refit, needs_of, refitted
 from tuner.sources.scheduled import Scheduled
 from tuner.sources.single import SingleLives
 from tuner.store import RunStore
@@ -55,7 +57,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     """
     began_s = time.monotonic() if began_s is None else began_s
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
-        measured = _measure_missing(prepared, options, store, view)
+        prepared, measured = _measure_all(prepared, options, store, view)
         view.message("writing the report")
         left_open = _open(store, prepared, options)
         left = _left(store, prepared, options, measured.ended_by, searched=CANDIDATES not in left_open)
@@ -74,19 +76,53 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     )
 
 
-def _measure_missing(prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView) -> Measured:
+def _measure_all(
+    prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView
+) -> tuple[Prepared, Measured]:
+    """Measure what is missing, and where no baseline starts, again with arguments with which one may.
+
+    Return what was measured in the end, and what came of it.
+    """
     tell_where(options, store, view)
+    refit = _refit(prepared, options, store)
+    measured = Measured()
+    while True:
+        now = replace(prepared, candidates=refit.candidates)
+        for note in dict.fromkeys(fix.note for fix in refit.fixes.values()):
+            view.message(f"for the whole sweep: {note}")
+        latest = _measure_missing(now, options, store, view, refit)
+        measured = replace(latest, records=(*measured.records, *latest.records))
+        before, refit = refit, _refit(prepared, options, store)
+        if refit == before:
+            return now, measured
+
+
+def _refit(prepared: Prepared, options: SweepOptions, store: RunStore) -> Refit:
+    """Return the candidates to measure: those of the space, unless its engine arguments cannot work."""
+    if not options.auto_fix:
+        return Refit(prepared.candidates, {})
+    return refitted(prepared.candidates, store.records(), _needs(prepared))
+
+
+def _needs(prepared: Prepared) -> Needs:
+    return needs_of(prepared.space.load_points, prepared.lengths)
+
+
+def _measure_missing(
+    prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView, refit: Refit
+) -> Measured:
     if store.finished and not _open(store, prepared, options, retry_failed=options.retry_failed):
         view.message(f"{store.path} is finished: nothing is measured again")
         return Measured()
-    return measure(prepared, options, store, view, _sources)
+    return measure(prepared, options, store, view, partial(_sources, auto_fix=options.auto_fix, refit=refit))
 
 
-def _sources(session: Session) -> tuple[Source, ...]:
+def _sources(session: Session, *, auto_fix: bool, refit: Refit) -> tuple[Source, ...]:
     prepared, protocol = session.prepared, session.prepared.space.protocol
     devices = [worker.device_key for worker in session.pool.workers]
+    fixes = Fixes(_needs(prepared), prepared.candidates, session.done, refit.fixes) if auto_fix else None
     return (
-        SingleLives(session.telling, session.budget, protocol, devices, session.done, prepared.candidates),
+        SingleLives(session.telling, session.budget, protocol, devices, session.done, prepared.candidates, fixes),
         Confirming(session.store, prepared.manifest, session.budget),
         Scheduled(session.store, prepared.manifest, session.budget),
         Extras(prepared.candidates, protocol, prepared.engine.version, session.done, session.budget),
@@ -103,10 +139,12 @@ def _open(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_f
     policy = search_of(prepared, options).policy(prepared.candidates)
     answered = policy.next(_known(counting, prepared)).done
     done = [trial.record for trial in counting]
+    retries = Fixes(_needs(prepared), prepared.candidates, done).waiting if options.auto_fix else 0
     extras = missing(done, prepared.candidates, prepared.space.protocol, prepared.engine.version)
     judged = (judgement(trials, prepared.manifest), schedule_judgement(trials, prepared.manifest))
     still_open = {
         CANDIDATES: not answered,
+        "retries with other arguments": bool(retries),
         "the closing baseline": not all(closing.values()),
         "fresh lives of the finalists": not judged[0].settled,
         "lives of the K schedule": not judged[1].settled,

@@ -9,6 +9,7 @@ import click
 
 from tuner.cli.options import (
     SessionArguments,
+    auto_fix_option,
     json_option,
     same_runner_option,
     sampler_option,
@@ -33,6 +34,7 @@ Examples:
     help="Serve each draft model alone too: one more engine start a draft.",
 )
 @sampler_option
+@auto_fix_option
 @session_options
 @json_option
 def diagnose(

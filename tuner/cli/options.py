@@ -78,7 +78,7 @@ def session_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class SessionArguments:
-    """The values of session_options, and of sampler_option where a command has it."""
+    """The values of session_options, and of sampler_option and auto_fix_option where a command has them."""
 
     out: Path | None
     pool: Literal["ray", "local"] | None
@@ -87,6 +87,7 @@ class SessionArguments:
     retry_failed: bool
     quiet: bool
     sampler: str | None = None
+    auto_fix: bool = False
 
     def options(self, prepared: Prepared) -> SweepOptions:
         """Return them with the defaults that depend on what is to be measured."""
@@ -99,6 +100,7 @@ class SessionArguments:
             storage=self.storage,
             retry_failed=self.retry_failed,
             sampler=self.sampler,
+            auto_fix=self.auto_fix,
         )
 
 
@@ -107,6 +109,13 @@ sampler_option = click.option(
     type=click.Choice(SAMPLERS),
     help="How the next candidate is chosen [default: the space's, guided where it names none]. The guided search "
     "predicts what it does not measure; all others measure every candidate, in the space's order (grid) or another.",
+)
+
+auto_fix_option = click.option(
+    "--auto-fix",
+    is_flag=True,
+    help="Try again what failed for want of another engine argument (memory share, lengths, batch sizes), with the "
+    "value that its log asks for: at most twice, as a candidate of its own with a baseline of its own.",
 )
 
 same_runner_option = click.option(

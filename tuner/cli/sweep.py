@@ -12,6 +12,7 @@ import click
 
 from tuner.cli.options import (
     SessionArguments,
+    auto_fix_option,
     json_option,
     same_runner_option,
     sampler_option,
@@ -38,6 +39,7 @@ Examples:
 @same_runner_option
 @click.option("--drafts-alone", is_flag=True, help="Serve each draft model alone too, to time draft and target apart.")
 @sampler_option
+@auto_fix_option
 @session_options
 @json_option
 def sweep(

@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from tuner.records import Candidate, Role, TrialRecord
+from tuner.records import Candidate, Fix, Role, TrialRecord
 from tuner.search.decision import Decision
 
 
@@ -15,7 +15,8 @@ class Task:
     """One trial to run.
 
     skip: why it cannot be run after all ("" if it can).  round: of a FINAL.  served: the model that runs where it is
-    not the target, as the user wrote it.  env: variables for this engine alone.
+    not the target, as the user wrote it.  env: variables for this engine alone.  fix: why the candidate has other
+    arguments than the space gave it.
     """
 
     role: Role
@@ -24,6 +25,7 @@ class Task:
     round: int | None = None
     served: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
+    fix: Fix | None = None
 
     @property
     def label(self) -> str:

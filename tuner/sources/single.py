@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from tuner.records import Candidate, Protocol, Role, TrialRecord, WorkerFacts
 from tuner.search.decision import Decision
 from tuner.search.schedule import Scheduler, Task
 from tuner.search.telling import Telling
 from tuner.sources.base import Budget
+from tuner.sources.fixed import Fixes
 
 
 class SingleLives:
     """The scheduler's trials, as long as the budget leaves room for what has to come after them.
 
     devices: keys of the workers.  done: records that count as measured.  candidates: all of the space.
+    fixes: retries with other arguments, which run where the study has nothing to ask; None for none.
     """
 
     def __init__(
@@ -25,11 +28,13 @@ class SingleLives:
         devices: Iterable[str],
         done: Iterable[TrialRecord],
         candidates: Iterable[Candidate],
+        fixes: Fixes | None = None,
     ) -> None:
         self.notes: list[str] = []
         self._telling = telling
         self._budget = budget
         self._protocol = protocol
+        self._fixes = fixes
         self._groups = len({candidate.args_key for candidate in candidates})
         self._closings = 0
         self._done = False
@@ -46,17 +51,20 @@ class SingleLives:
         """Trials to come, a guess while the search goes on; each group of engine arguments ends with a baseline."""
         expected = 0 if self._done or not self._protocol.baseline_again else self._groups - self._closings
         asked = 0 if self._done else self._telling.waiting
-        return asked + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
+        retries = self._fixes.waiting if self._fixes else 0
+        return asked + retries + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker."""
         task = self._scheduler.next(worker.device_key)
         self._closings += task is not None and task.role is Role.BASELINE_AGAIN
-        return task
+        return replace(task, fix=self._fixes.of(task.candidate)) if task and self._fixes else task
 
     def finished(self, record: TrialRecord) -> None:
         """Take note of a finished trial."""
         self._scheduler.finished(record)
+        if self._fixes:
+            self._fixes.finished(record)
 
     def put_back(self, task: Task, device_key: str) -> None:
         """Hand this trial out again."""
@@ -68,14 +76,23 @@ class SingleLives:
         self._scheduler.gone(task, device_key)
 
     def _ask(self) -> Decision:
-        if self._budget.reached(self._reserved()):
+        if self._fixes and self._fixes.refit_due:
+            decision = Decision(None, True, "")
+        elif self._budget.reached(self._reserved()):
             decision = Decision(None, True, "a limit of the space is reached")
         else:
-            decision = self._telling.ask()
+            decision = self._retry_or(self._telling.ask())
         if decision.why and (decision.candidate or (decision.done and not self._done)):
             self.notes.append(decision.why)
         self._done = decision.done
         return decision
+
+    def _retry_or(self, decision: Decision) -> Decision:
+        """Return a retry where the study has no candidate now."""
+        retry = self._fixes.next() if self._fixes and decision.candidate is None else None
+        if retry is None:
+            return decision
+        return Decision(retry.candidate, False, f"{retry.candidate.label} again: {retry.fix.note}")
 
     def _reserved(self) -> int:
         """Engine starts that candidates must leave: for closing baselines and, within half the limit, for finalists."""

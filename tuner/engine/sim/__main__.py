@@ -16,7 +16,7 @@ from aiohttp import web
 from tuner.engine.sim.arguments import Arguments, parse_arguments, parse_speculation
 from tuner.engine.sim.assembly import BATCH_TASK, application
 from tuner.engine.sim.clock import exact_event_loop
-from tuner.engine.sim.faults import Faults, die, faults_of
+from tuner.engine.sim.faults import Faults, die, faults_of, memory_message
 from tuner.engine.sim.profile import load_profile
 from tuner.engine.sim.startup import EnginePlan, log_arguments, log_memory, log_settings, plan_engine
 from tuner.errors import InputError
@@ -39,7 +39,8 @@ def main(argv: Sequence[str]) -> int:
         speculation = parse_speculation(arguments.speculative_config)
         plan = plan_engine(arguments, profile, speculation)
     except (ValueError, InputError) as error:
-        log.error("Traceback (most recent call last):\n%s: %s", _class_name(error), error)
+        for line in ("Traceback (most recent call last):", *f"{_class_name(error)}: {error}".splitlines()):
+            log.error("%s", line)
         return 1
     faults = faults_of(profile, speculation, arguments.served_name)
     with asyncio.Runner(loop_factory=exact_event_loop) as runner:
@@ -60,7 +61,7 @@ async def _live(arguments: Arguments, plan: EnginePlan, faults: Faults) -> int:
     deaf = faults.of_life("ignore_term") is not None
     if deaf:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    await _start(plan, faults)
+    await _start(arguments, plan, faults)
     app = application(arguments, plan, faults)
     runner = web.AppRunner(
         app,
@@ -94,12 +95,24 @@ def _stop_event(signals: Sequence[signal.Signals]) -> asyncio.Event:
     return stop
 
 
-async def _start(plan: EnginePlan, faults: Faults) -> None:
+def _memory_arguments(arguments: Arguments, plan: EnginePlan) -> dict[str, float]:
+    share = arguments.gpu_memory_utilization
+    return {
+        "gpu_memory_utilization": plan.profile.memory.default_utilization if share is None else share,
+        "max_model_len": plan.max_model_len,
+        "max_num_seqs": plan.max_num_seqs,
+    }
+
+
+async def _start(arguments: Arguments, plan: EnginePlan, faults: Faults) -> None:
     log_settings(plan)
     flood = faults.of_life("log_flood")
     if flood:
         for _ in range(int(flood.size_mib * 4096)):
             sys.stdout.write(_FLOOD_LINE + "\n")
+    full = faults.of_life("memory_until_lowered")
+    if full and (message := memory_message(full, _memory_arguments(arguments, plan))):
+        die(full, message)
     crash = faults.of_life("crash_at_start")
     if crash:
         die(crash)

@@ -6,6 +6,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -20,6 +21,7 @@ _PER_LIFE: frozenset[FaultKind] = frozenset(
         "crash",
         "out_of_memory",
         "memory_growth",
+        "memory_until_lowered",
         "hang_at_start",
         "hang",
         "ignore_term",
@@ -82,6 +84,39 @@ def die(fault: Fault, message: str | None = None) -> NoReturn:
     if fault.exit_code < 0:
         os.kill(os.getpid(), -fault.exit_code)
     os._exit(fault.exit_code % 256)
+
+
+_DEVICE_GIB = 80.0
+_TOO_MUCH: Mapping[str, str] = {
+    "gpu_memory_utilization": (
+        "ValueError: Free memory on device cuda:0 ({free:.2f}/{total:.2f} GiB) on startup is less than desired GPU "
+        "memory utilization ({asked:g}, {wanted:.2f} GiB). Decrease GPU memory utilization or reduce GPU memory used "
+        "by other processes."
+    ),
+    "max_model_len": (
+        "ValueError: To serve at least one request with the model's max seq len ({asked:.0f}), (4.0 GiB KV cache is "
+        "needed, which is larger than the available KV cache memory (1.0 GiB). Based on the available memory, the "
+        "estimated maximum model length is {at_most:.0f}. Try increasing `gpu_memory_utilization` or decreasing "
+        "`max_model_len` when initializing the engine."
+    ),
+    "max_num_seqs": (
+        "RuntimeError: CUDA out of memory occurred when warming up sampler with {asked:.0f} dummy requests. Please try "
+        "lowering `max_num_seqs` or `gpu_memory_utilization` when initializing the engine."
+    ),
+}
+"""What vLLM says of an argument that asks for too much memory."""
+
+
+def memory_message(fault: Fault, arguments: Mapping[str, float]) -> str | None:
+    """Return what an engine with these arguments dies of; None where its argument is low enough."""
+    asked = arguments[fault.argument]
+    if asked <= fault.at_most:
+        return None
+    # A share that leaves a margin below what is free is then at_most or less.
+    free, wanted = _DEVICE_GIB * (fault.at_most + 0.01), _DEVICE_GIB * asked
+    return _TOO_MUCH[fault.argument].format(
+        asked=asked, at_most=fault.at_most, free=free, total=_DEVICE_GIB, wanted=wanted
+    )
 
 
 def _engine_core_says(line: str) -> None:

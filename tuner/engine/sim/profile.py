@@ -173,6 +173,7 @@ FaultKind = Literal[
     "crash",
     "out_of_memory",
     "memory_growth",
+    "memory_until_lowered",
     "hang_at_start",
     "hang",
     "ignore_term",
@@ -202,6 +203,7 @@ class Fault(_Part):
 
     crash_at_start, crash, memory_growth: ends with exit_code (negative: kills itself by that signal), printing
     `message` as the cause. out_of_memory: crash as soon as one pass holds more than at_token tokens.
+    memory_until_lowered: ends at start with vLLM's words for too little memory as long as `argument` is above at_most.
     memory_growth: grows by size_mib per request and is killed after after_requests.
     http_error: answers with `status`. log_flood: writes size_mib to the log at start.
     counters_backwards: counters restart from 0 after after_requests. foreign_traffic: one more request is counted
@@ -220,6 +222,8 @@ class Fault(_Part):
     status: Annotated[int, Field(ge=400, le=599)] = 500
     size_mib: Annotated[float, Field(gt=0.0)] = 1.0
     message: str = "RuntimeError: simulated fault"
+    argument: Literal["gpu_memory_utilization", "max_model_len", "max_num_seqs"] = "gpu_memory_utilization"
+    at_most: Annotated[float, Field(gt=0.0)] = 0.5
 
 
 class Profile(_Part):
