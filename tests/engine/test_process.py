@@ -122,6 +122,13 @@ def test_serves_and_leaves_nothing(make: Make) -> None:
         engine.check_alive()
 
 
+@pytest.mark.parametrize(("says", "noted"), [("0.0.0", False), ("0.1.0", True)])
+def test_an_engine_of_another_release_than_was_resolved_is_noted(make: Make, says: str, noted: bool) -> None:
+    with running_engine(make(version=says)) as engine:
+        words = [line for line in engine.facts.changed_settings if line.startswith("version: ")]
+    assert bool(words) is noted
+
+
 def test_an_engine_that_ends_on_term_is_not_waited_for(make: Make) -> None:
     launch = replace(make(), stop_grace_s=30)
     with running_engine(launch):

@@ -10,7 +10,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tuner.engine.readiness import Answer, Progress, Served, check_patience, fetch, identify, wait_until_ready
+from tuner.engine.readiness import (
+    Answer,
+    Progress,
+    Served,
+    check_patience,
+    fetch,
+    identify,
+    other_version,
+    said_version,
+    wait_until_ready,
+)
 from tuner.errors import EngineCrashed, EngineStuck, EngineTimeout, WrongServer
 
 
@@ -21,6 +31,42 @@ def models(*names: str, **facts: object) -> bytes:
 def test_our_name_is_ready_with_its_context_length() -> None:
     assert identify(Answer(200, models("a", "ours", max_model_len=512)), "ours", 1) == Served(512)
     assert identify(Answer(200, models("ours")), "ours", 1) == Served(None)
+
+
+@pytest.mark.parametrize(
+    ("answer", "version"),
+    [
+        (Answer(200, b'{"version": "0.32.0"}'), "0.32.0"),
+        (Answer(200, b'{"version": 3}'), None),
+        (Answer(200, b'{"data": []}'), None),
+        (Answer(200, b"[]"), None),
+        (Answer(200, b"<html>"), None),
+        (Answer(404, b'{"version": "0.32.0"}'), None),
+        (None, None),
+    ],
+)
+def test_the_version_that_an_engine_says(answer: Answer | None, version: str | None) -> None:
+    assert said_version(answer) == version
+
+
+@pytest.mark.parametrize(
+    ("resolved", "said", "differs"),
+    [
+        ("0.32.0", "0.32.0", False),
+        ("0.32.0", "0.32.0+cpu", False),
+        ("0.33.0+sim", "0.33.0", False),
+        ("0.12.0.post2", "0.12.0", False),
+        ("0.32.0", None, False),
+        ("0.32.0", "0.31.0", True),
+        ("0.1.dev1+gabc", "0.33.0", True),
+        ("dev", "0.33.0", True),
+        ("dev", "dev", False),
+    ],
+)
+def test_another_release_than_the_installed_one_is_noted(resolved: str, said: str | None, differs: bool) -> None:
+    words = other_version(resolved, said)
+    assert (words is not None) is differs
+    assert not differs or (resolved in (words or "") and str(said) in (words or ""))
 
 
 @pytest.mark.parametrize("answer", [None, Answer(503, b""), Answer(500, models("theirs"))])
@@ -158,7 +204,7 @@ def test_ready_needs_health_as_well() -> None:
             port, "ours", "k", start_timeout_s=20, stall_timeout_s=20, log_bytes=lambda: 0, check_alive=never_ends
         )
     assert served == Served(64)
-    assert asked == ["/v1/models", "/health"] * 3
+    assert asked == [*["/v1/models", "/health"] * 3, "/version"]
 
 
 def test_a_crash_ends_the_wait() -> None:

@@ -10,9 +10,10 @@ import http.client
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tuner.errors import EngineStuck, EngineTimeout, WrongServer
+from tuner.space.versions import parse_release
 
 POLL_S = 0.1
 HTTP_TIMEOUT_S = 1.0
@@ -32,9 +33,13 @@ class Answer:
 
 @dataclass(frozen=True)
 class Served:
-    """What the engine says about the model it serves. max_model_len: tokens, None if it does not say."""
+    """What the engine says about itself and the model it serves; None for what it does not say.
+
+    max_model_len: tokens.  version: of vLLM.
+    """
 
     max_model_len: int | None
+    version: str | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,30 @@ def _models(body: bytes) -> dict[str, dict[str, object]]:
         return {}
 
 
+def said_version(answer: Answer | None) -> str | None:
+    """Return the version in an answer to /version, None if there is none in it."""
+    if answer is None or answer.status != 200:
+        return None
+    try:
+        version = json.loads(answer.body)["version"]
+    except (ValueError, KeyError, TypeError):
+        return None
+    return version if isinstance(version, str) else None
+
+
+def other_version(resolved: str, said: str | None) -> str | None:
+    """Return words for an engine that says it is another release than the one its environment has; None if it agrees.
+
+    resolved: what the candidates were judged by.  Builds of one release differ in what follows the number.
+    """
+    if said is None or said == resolved:
+        return None
+    here, there = parse_release(resolved), parse_release(said)
+    if here is not None and here == there:
+        return None
+    return f"version: {resolved} is installed by its metadata, the engine that ran says {said}"
+
+
 def check_patience(progress: Progress, now_s: float, start_timeout_s: float, stall_timeout_s: float) -> None:
     """Raise EngineStuck or EngineTimeout when a start takes too long; a silent log is the more telling of the two."""
     silent_s, total_s = now_s - progress.last_change_s, now_s - progress.started_s
@@ -130,7 +159,7 @@ def wait_until_ready(
         check_alive()
         served = identify(fetch(port, "/v1/models", api_key), served_name, port)
         if served and (health := fetch(port, "/health", api_key)) and health.status == 200:
-            return served
+            return replace(served, version=said_version(fetch(port, "/version", api_key)))
         now_s = time.monotonic()
         progress = progress.seen(log_bytes(), now_s)
         check_patience(progress, now_s, start_timeout_s, stall_timeout_s)

@@ -3,7 +3,8 @@
 Options (all optional): port, served_name, pids (file to which every process of it appends its pid), delay_s (before
 listening), say (lines for the log), exit_code (end with it, after exit_after_s), ignore_term, chatter (log for ever),
 silent_port (accept connections, answer none), daemons (children in sessions of their own, detached from their parent),
-status (HTTP status of every answer), env_file (where to write the environment), max_model_len.
+status (HTTP status of every answer), env_file (where to write the environment), max_model_len,
+version (what it says at /version).
 """
 
 import http.server
@@ -52,7 +53,8 @@ def daemon() -> None:
 class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         model = {"id": options.get("served_name"), "max_model_len": options.get("max_model_len", 512)}
-        body = json.dumps({"data": [model]}).encode()
+        answer = {"version": options.get("version")} if self.path == "/version" else {"data": [model]}
+        body = json.dumps(answer).encode()
         self.send_response(options.get("status", 200))
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
