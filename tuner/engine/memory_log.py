@@ -16,18 +16,18 @@ _UNIT = {"GiB": 2**30, "GB": 2**30}  # V0 wrote GB and meant 2**30
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 # V1: "Model loading took 26.84 GiB memory and 5.79 seconds"; V2: "... 26.58 GiB and 5.36 seconds";
 # V0: "Loading model weights took 13.9476 GB". Draft included: it is loaded before the line is written.
-_WEIGHTS = re.compile(r"(?:Model loading|Loading model weights) took ([\d.]+) (GiB|GB)\b")
+_WEIGHTS = re.compile(r"(?:Model loading|Loading model weights) took (\d+(?:\.\d+)?) (GiB|GB)\b")
 # The CPU build has no such line, only the size of each checkpoint's files.
-_CHECKPOINT = re.compile(r"^(?:\((?P<process>[^()]*)\) )?.*Checkpoint size: (?P<size>[\d.]+) GiB", re.MULTILINE)
+_CHECKPOINT = re.compile(r"^(?:\((?P<process>[^()]*)\) )?.*Checkpoint size: (?P<size>\d+(?:\.\d+)?) GiB", re.MULTILINE)
 _KV_BYTES = (
-    re.compile(r"Available KV cache memory: (-?[\d.]+) GiB"),
-    re.compile(r"reserved ([\d.]+) GiB memory for KV Cache as specified"),
-    re.compile(r"(?:Explicitly|Auto) set \(([\d.]+)/[\d.]+\) GiB for KV cache"),
+    re.compile(r"Available KV cache memory: (-?\d+(?:\.\d+)?) GiB"),
+    re.compile(r"reserved (\d+(?:\.\d+)?) GiB memory for KV Cache as specified"),
+    re.compile(r"(?:Explicitly|Auto) set \((\d+(?:\.\d+)?)/\d+(?:\.\d+)?\) GiB for KV cache"),
 )
-_KV_REQUESTS = re.compile(r"Maximum concurrency for [\d,]+ tokens per request: ([\d.]+)x")
-_GRAPHS = re.compile(r"Graph capturing finished in [\d.]+ secs?, took (-?[\d.]+) GiB")
-_GRAPHS_FORESEEN = re.compile(r"Estimated CUDA graph memory: ([\d.]+) GiB total")
-_OTHER = re.compile(r"([\d.]+) GiB memory was consumed by non-kv usages")
+_KV_REQUESTS = re.compile(r"Maximum concurrency for [\d,]+ tokens per request: (\d+(?:\.\d+)?)x")
+_GRAPHS = re.compile(r"Graph capturing finished in \d+(?:\.\d+)? secs?, took (-?\d+(?:\.\d+)?) GiB")
+_GRAPHS_FORESEEN = re.compile(r"Estimated CUDA graph memory: (\d+(?:\.\d+)?) GiB total")
+_OTHER = re.compile(r"(\d+(?:\.\d+)?) GiB memory was consumed by non-kv usages")
 
 
 def engine_memory(log: str) -> EngineMemory | None:
@@ -40,7 +40,7 @@ def engine_memory(log: str) -> EngineMemory | None:
     found = EngineMemory(
         weights_bytes=_weights(text),
         kv_bytes=min((_bytes(size) for form in _KV_BYTES for size in form.findall(text)), default=None),
-        kv_requests=min(_numbers(_KV_REQUESTS.findall(text)), default=None),
+        kv_requests=min(map(float, _KV_REQUESTS.findall(text)), default=None),
         graph_bytes=max(
             (_bytes(size) for size in _GRAPHS.findall(text) or _GRAPHS_FORESEEN.findall(text)), default=None
         ),
@@ -60,16 +60,4 @@ def _weights(text: str) -> int | None:
 
 
 def _bytes(size: str, unit: int = _GIB) -> int:
-    numbers = _numbers([size])
-    return round(numbers[0] * unit) if numbers else 0
-
-
-def _numbers(texts: list[str]) -> list[float]:
-    """Return the texts that are numbers: a line cut in its middle may end in a dot."""
-    numbers = []
-    for text in texts:
-        try:
-            numbers.append(float(text))
-        except ValueError:
-            continue
-    return numbers
+    return round(float(size) * unit)

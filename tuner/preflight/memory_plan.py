@@ -90,29 +90,38 @@ def plan_memory(
     def at(changed: Settings, under: Load) -> MemoryPlan:
         return _judged(need_of(target, speculation, draft, changed, device, under), changed, device, under)
 
-    # How many sequences fit is a question about the engine's setting, not about the load of this sweep.
-    open_load = replace(load, sequences=None)
     largest = Largest(
-        k=_largest(lambda k: at(replace(settings, k=k), load), MOST_K) if settings.k else None,
+        k=_largest(settings.k, MOST_K, lambda k: at(replace(settings, k=k), load)) if settings.k else None,
         max_num_seqs=_largest(
-            lambda n: at(replace(settings, max_num_seqs=n), replace(open_load, sequences=n)), MOST_SEQS
+            settings.max_num_seqs,
+            MOST_SEQS,
+            # How many sequences fit is a question about the setting: the load of one sweep may be smaller.
+            lambda n: at(replace(settings, max_num_seqs=n), replace(load, sequences=n)),
         ),
         max_model_len=_largest(
-            lambda length: at(replace(settings, max_model_len=length), Load(load.sequences)), settings.longest_context
+            settings.max_model_len,
+            settings.longest_context,
+            lambda length: at(replace(settings, max_model_len=length), replace(load, tokens=None)),
         ),
     )
     return replace(at(settings, load), largest=largest)
 
 
-def _largest(plan: Callable[[int], MemoryPlan], most: int) -> int | None:
-    """Return the largest value up to `most` that fits, by bisection: less of any of them needs less memory."""
-    if plan(1).verdict is not Verdict.FITS:
-        return None
-    low, high = 1, most
+def _largest(value: int, most: int, plan: Callable[[int], MemoryPlan]) -> int | None:
+    """Return the largest value up to `most` that fits, by bisection; None if not even 1 does.
+
+    Where `value` does not fit it is looked for below, else above: over the whole range more sequences do not always
+    need more, since a larger profile run also keeps more free for verification.
+    """
+
+    def fits(candidate: int) -> bool:
+        return plan(candidate).verdict is Verdict.FITS
+
+    low, high = (value, max(value, most)) if fits(value) else (0, value - 1)
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if plan(middle).verdict is Verdict.FITS else (low, middle - 1)
-    return low
+        low, high = (middle, high) if fits(middle) else (low, middle - 1)
+    return low or None
 
 
 def _judged(need: Need, settings: Settings, device: Device, load: Load) -> MemoryPlan:

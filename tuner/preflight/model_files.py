@@ -52,7 +52,7 @@ def read_config(directory: Path, what: str) -> dict[str, Any]:
 
 def check_weights(directory: Path, what: str) -> None:
     """Raise ModelError when weights are missing, empty, or Git LFS pointers."""
-    files = [path for path in _matching(directory, WEIGHT_PATTERNS) if path.name not in _NOT_WEIGHTS]
+    files = weight_files(directory)
     absent = _shards_absent(directory)
     if absent:
         raise ModelError(f"{what}: {directory} lacks {len(absent)} weight file(s), first {absent[0]}", _GET_AGAIN)
@@ -60,6 +60,11 @@ def check_weights(directory: Path, what: str) -> None:
         raise ModelError(f"{what}: {directory} has no weights ({', '.join(WEIGHT_PATTERNS)})", _GET_AGAIN)
     for path in files:
         _check_weight_file(path, what)
+
+
+def weight_files(directory: Path) -> list[Path]:
+    """Return the files of a model directory that may hold weights, sorted."""
+    return [path for path in _matching(directory, WEIGHT_PATTERNS) if path.name not in _NOT_WEIGHTS]
 
 
 def _check_weight_file(path: Path, what: str) -> None:
