@@ -88,7 +88,7 @@ def test_a_draft_that_is_too_much_is_an_error_of_that_draft(models: Path) -> Non
 def test_a_share_that_is_too_small_for_all_but_one_choice_is_a_warning(models: Path) -> None:
     notices = memory_notices(plans(models, space(gpu_memory_utilization=[0.5, 0.9])))
     assert [(n.level, n.subject) for n in notices] == [(Level.WARNING, "target")]
-    assert "gpu_memory_utilization 0.7" in notices[0].next_step
+    assert "gpu_memory_utilization 0.6" in notices[0].next_step
 
 
 def test_a_context_that_is_too_long_is_answered_with_the_longest_that_fits(models: Path) -> None:
@@ -151,7 +151,7 @@ def test_a_missing_config_is_the_models_error(tmp_path: Path) -> None:
 
 
 def test_json_has_one_entry_for_each_draft(models: Path) -> None:
-    told: list[dict[str, Any]] = plans_as_json(plans(models, space()))  # type: ignore[assignment]
+    told: list[dict[str, Any]] = plans_as_json(plans(models, space()))
     assert [one["candidate"] for one in told] == ["no speculation", "small K=7", "ngram K=3"]
     first = told[0]
     assert first["verdict"] == "fits"

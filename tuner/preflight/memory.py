@@ -14,7 +14,7 @@ from tuner.preflight.memory_need import Load, ModelSize, Source
 from tuner.preflight.memory_plan import MARGIN, MemoryPlan, Verdict, plan_memory
 from tuner.preflight.memory_settings import settings_of
 from tuner.preflight.memory_weights import loaded_weights, weights_of_size
-from tuner.preflight.model_files import WEIGHT_PATTERNS, read_config
+from tuner.preflight.model_files import read_config, weight_files
 from tuner.preflight.tensors import read_tensors
 from tuner.records import Candidate, Json, Level, Notice
 
@@ -110,9 +110,7 @@ def read_model(name: str, directory: Path, *, dtype: object = None, quantization
     tensors = read_tensors(directory)
     if tensors:
         return ModelSize(name, config, loaded_weights(tensors, config, dtype=dtype, quantization=quantization))
-    sizes = [
-        path.stat().st_size for path in sorted({path for form in WEIGHT_PATTERNS for path in directory.glob(form)})
-    ]
+    sizes = [path.stat().st_size for path in weight_files(directory)]
     if not sizes:
         raise ValueError(f"{directory} has no weights to tell their size")
     return ModelSize(name, config, weights_of_size(sum(sizes)))
@@ -149,7 +147,7 @@ def _subject(planned: Planned) -> str:
 
 def _shared(plan: MemoryPlan, baseline: MemoryPlan | None) -> bool:
     """Whether the baseline has this trouble too, and nothing is added to it."""
-    if baseline is None or baseline.verdict is not plan.verdict:
+    if baseline is None or baseline.verdict is not plan.verdict or (plan.certain and not baseline.certain):
         return False
     return plan.verdict is Verdict.DOES_NOT_FIT or len(plan.reasons) <= len(baseline.reasons)
 
