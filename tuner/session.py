@@ -28,6 +28,7 @@ class SweepOptions:
 
     out: the run directory.  pool: "ray", or "local" for threads of this process.
     auto_fix: try again, with other arguments, what failed for want of them.
+    registry: directory or URL where the finished sweep is kept too, None for nowhere.  registry_samples: with samples.
     storage: Optuna storage URL, None for SQLite in the run directory.  sampler: how candidates are chosen, None for
     what the space says.
     """
@@ -39,6 +40,8 @@ class SweepOptions:
     retry_failed: bool = False
     sampler: str | None = None
     auto_fix: bool = False
+    registry: str | None = None
+    registry_samples: bool = False
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import partial
 
 from tuner.evidence import judgement, schedule_judgement
@@ -12,6 +13,7 @@ from tuner.extras import missing
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
 from tuner.records import Role, Trial, TrialRecord, Tried
+from tuner.registry import keep_run, open_for_keeping
 from tuner.report import Report, manifest_json, write_report
 from tuner.search.left import left_words
 from tuner.search.observing import tried
@@ -36,7 +38,7 @@ CANDIDATES = "candidates"
 class SweepResult:
     """What came of it.  Everything but `report` and `left` is of this call, not of earlier ones that it resumed.
 
-    left: what was not measured and why, in words.
+    left: what was not measured and why, in words.  kept: where it is in the registry, "" if it is not.
     overhead_s: wall time in which the average worker was neither starting an engine nor loading one.
     """
 
@@ -46,6 +48,7 @@ class SweepResult:
     wall_s: float
     overhead_s: float
     left: tuple[str, ...] = ()
+    kept: str = ""
 
 
 def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_s: float | None = None) -> SweepResult:
@@ -56,6 +59,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
     baseline succeeded. Whatever ends it, finished trials are in the run directory and the next call goes on from there.
     """
     began_s = time.monotonic() if began_s is None else began_s
+    registry, kept = open_for_keeping(options.registry), ""
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         prepared, measured = _measure_all(prepared, options, store, view)
         view.message("writing the report")
@@ -65,6 +69,10 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
         report = write_report(store.path, finished=not left_open, unfinished=unfinished, left=left)
         if not left_open:
             store.finish({"verdict": report.findings.answers[0].verdict.value})
+        if not left_open and registry is not None:
+            target, now = prepared.manifest.target, datetime.now(UTC)
+            kept, words = keep_run(registry, store.path, target, samples=options.registry_samples, now=now)
+            view.message(words)
     wall_s = time.monotonic() - began_s
     return SweepResult(
         report=report,
@@ -73,6 +81,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
         wall_s=wall_s,
         overhead_s=max(0.0, wall_s - _busy_s(measured.records) / max(1, measured.workers)),
         left=left,
+        kept=kept,
     )
 
 

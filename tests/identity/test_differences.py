@@ -48,7 +48,7 @@ def target(**changed: Any) -> Setup:
 
 
 def drafts(**changed: Any) -> Setup:
-    return replace(MEASURED, drafts={"good": replace(DRAFT, **changed)})
+    return replace(MEASURED, drafts={**MEASURED.drafts, "good": replace(DRAFT, **changed)})
 
 
 def parts(**changed: str) -> dict[str, Any]:
@@ -86,9 +86,14 @@ def parts(**changed: str) -> dict[str, Any]:
         (target(of="name", hash="n"), {"target": True}),
         (drafts(**parts(weights="x")), {"draft.good.weights": True}),
         (drafts(missing="not here"), {"draft.good": True}),
-        (replace(MEASURED, drafts={"weak": replace(DRAFT, missing="not here")}), {}),
-        (replace(MEASURED, drafts={"weak": replace(DRAFT, **parts(weights="x"))}), {"draft.weak.weights": True}),
-        (replace(MEASURED, drafts={}), {}),
+        (replace(MEASURED, drafts={"good": DRAFT, "weak": replace(DRAFT, missing="not here")}), {}),
+        (
+            replace(MEASURED, drafts={"good": DRAFT, "weak": replace(DRAFT, **parts(weights="x"))}),
+            {"draft.weak.weights": True},
+        ),
+        (replace(MEASURED, drafts={"good": DRAFT}), {"draft.weak": False}),
+        (replace(MEASURED, drafts={"weak": DRAFT}), {"draft.good": True}),
+        (replace(MEASURED, drafts={**MEASURED.drafts, "new": DRAFT}), {"draft.new": True}),
         (replace(MEASURED, env={"VLLM_X": "2"}), {"env.VLLM_X": True}),
         (replace(MEASURED, env={"VLLM_X": "1", "VLLM_Y": "1"}), {"env.VLLM_Y": True}),
         (replace(MEASURED, env={}), {"env.VLLM_X": False}),

@@ -174,7 +174,8 @@ def test_what_a_killed_writer_left_is_removed_a_day_later(tmp_path: Path, local:
 def test_another_writer_that_takes_the_place_meanwhile_is_not_overwritten(
     tmp_path: Path, local: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rename, raced = os.rename, []
+    rename = os.rename
+    raced: list[Path] = []
 
     def another_first(source: Path, target: Path) -> None:
         if not raced:

@@ -19,6 +19,8 @@ _COMMANDS = {
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
     "breakeven": "tuner.cli.breakeven:breakeven",
+    "check": "tuner.cli.check:check",
+    "history": "tuner.cli.history:history",
     "doctor": "tuner.cli.doctor:doctor",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
@@ -55,6 +57,8 @@ def cli() -> None:
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why
     tuner breakeven RUN             the acceptance that a draft would need to pay
+    tuner check ARTIFACT            does a best_config.yaml still hold on this machine
+    tuner history MODEL             the sweeps of a model, and what changed between them
     tuner doctor                    what is in the way of a sweep on this machine
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.

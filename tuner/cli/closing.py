@@ -110,6 +110,7 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "diagnoses": [diagnosis_json(one) for one in report.findings.diagnoses],
         "warnings": list(report.findings.warnings),
         "artifact": str(report.artifact),
+        "registry_entry": result.kept or None,
         "engine_starts": result.engine_starts,
         "trials": result.trials,
         "failed": len(report.findings.failed),

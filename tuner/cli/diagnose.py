@@ -11,6 +11,7 @@ from tuner.cli.options import (
     SessionArguments,
     auto_fix_option,
     json_option,
+    keeping_options,
     same_runner_option,
     sampler_option,
     session_options,
@@ -36,6 +37,7 @@ Examples:
 @sampler_option
 @auto_fix_option
 @session_options
+@keeping_options
 @json_option
 def diagnose(
     target: str | None,

@@ -78,7 +78,7 @@ def session_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class SessionArguments:
-    """The values of session_options, and of sampler_option and auto_fix_option where a command has them."""
+    """The values of session_options, and of sampler_option, auto_fix_option and keeping_options where it has them."""
 
     out: Path | None
     pool: Literal["ray", "local"] | None
@@ -88,6 +88,9 @@ class SessionArguments:
     quiet: bool
     sampler: str | None = None
     auto_fix: bool = False
+    registry: str | None = None
+    no_registry: bool = False
+    registry_samples: bool = False
 
     def options(self, prepared: Prepared) -> SweepOptions:
         """Return them with the defaults that depend on what is to be measured."""
@@ -101,6 +104,8 @@ class SessionArguments:
             retry_failed=self.retry_failed,
             sampler=self.sampler,
             auto_fix=self.auto_fix,
+            registry=None if self.no_registry else self.registry,
+            registry_samples=self.registry_samples,
         )
 
 
@@ -125,5 +130,35 @@ same_runner_option = click.option(
     help="Measure the baseline also with the settings that speculation makes the engine change (model runner, "
     "scheduling, CUDA graphs), to see what they cost.",
 )
+
+DEFAULT_REGISTRY = "artifacts"
+
+registry_option = click.option(
+    "--registry",
+    default=DEFAULT_REGISTRY,
+    show_default=True,
+    envvar="TUNER_REGISTRY",
+    show_envvar=True,
+    metavar="DIR|URL",
+    help="Where finished sweeps are kept, by target: a directory, or a URL (s3://, gs://, abfs:// ...).",
+)
+
+
+def keeping_options(command: Command) -> Command:
+    """Add where a finished sweep is kept; the command takes them as `**session`, see SessionArguments."""
+    for option in reversed(
+        (
+            registry_option,
+            click.option("--no-registry", is_flag=True, help="Keep the sweep in its run directory alone."),
+            click.option(
+                "--registry-samples",
+                is_flag=True,
+                help="Keep each request's samples in the registry too (30 to 800 KB a trial).",
+            ),
+        )
+    ):
+        command = option(command)
+    return command
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="End with one line of JSON on standard output.")

@@ -14,6 +14,7 @@ from tuner.cli.options import (
     SessionArguments,
     auto_fix_option,
     json_option,
+    keeping_options,
     same_runner_option,
     sampler_option,
     session_options,
@@ -41,6 +42,7 @@ Examples:
 @sampler_option
 @auto_fix_option
 @session_options
+@keeping_options
 @json_option
 def sweep(
     target: str | None,

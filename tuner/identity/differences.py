@@ -132,9 +132,14 @@ def _target(measured: Setup, now: Setup) -> Iterator[Difference]:
 
 
 def _drafts(measured: Setup, now: Setup) -> Iterator[Difference]:
-    for name, was in measured.drafts.items():
-        if name in now.drafts:
-            yield from _model(f"draft.{name}", was, now.drafts[name], needed=name in measured.deployed)
+    for name in dict.fromkeys((*measured.drafts, *now.drafts)):
+        was, is_ = measured.drafts.get(name), now.drafts.get(name)
+        if was is not None and is_ is not None:
+            yield from _model(f"draft.{name}", was, is_, needed=name in measured.deployed)
+        elif is_ is not None:
+            yield Difference(f"draft.{name}", None, is_.id, "it was not tried then, and may be the better one")
+        elif was is not None:
+            yield Difference(f"draft.{name}", was.id, None, "it is not tried now", stale=name in measured.deployed)
 
 
 _WHY_PART = {

@@ -1,8 +1,26 @@
 """What was measured of each target, kept: one directory a sweep, in a local directory or an object store."""
 
 from tuner.registry.entry import Entry, parse_stamp
-from tuner.registry.keeping import kept_files, measured_target
+from tuner.registry.history import History, Past, history
+from tuner.registry.keeping import keep_run, kept_files, measured_target, open_for_keeping
+from tuner.registry.locating import Located, find_target, locate
 from tuner.registry.registry import Listing, Registry
 from tuner.registry.slugs import target_slug
 
-__all__ = ["Entry", "Listing", "Registry", "kept_files", "measured_target", "parse_stamp", "target_slug"]
+__all__ = [
+    "Entry",
+    "History",
+    "Listing",
+    "Located",
+    "Past",
+    "Registry",
+    "find_target",
+    "history",
+    "keep_run",
+    "kept_files",
+    "locate",
+    "measured_target",
+    "open_for_keeping",
+    "parse_stamp",
+    "target_slug",
+]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from tuner.errors import OutputError
 from tuner.identity import target_name
 from tuner.records import short_hash
+from tuner.registry.registry import Registry
 from tuner.space.model_refs import settle_model
 from tuner.store.codec import sha256
 from tuner.store.reading import RECORD_FILE, SAMPLES_FILE, read_identity, trial_directories
@@ -53,3 +55,29 @@ def _measurements(run: Path, files: Mapping[str, bytes], trials: list[str]) -> s
     records = [[trial, sha256(files[f"{trial}/{RECORD_FILE}"])] for trial in trials]
     manifest = read_identity(run)[1]
     return short_hash([records, {name: manifest.get(name) for name in _QUESTION}], 64)
+
+
+def open_for_keeping(url: str | None) -> Registry | None:
+    """Return the registry that a finished sweep will be kept in, None for none.
+
+    OutputError where it cannot be used: better known before hours of measuring than after.
+    """
+    if url is None:
+        return None
+    registry = Registry(url)
+    registry.check()
+    return registry
+
+
+def keep_run(registry: Registry, run: Path, target: str, *, samples: bool, now: datetime) -> tuple[str, str]:
+    """Keep a finished run; return where, "" if that failed, and what there is to say about it.
+
+    target: as the manifest has it.  A registry that is out of reach by now costs nothing of what was measured: the
+    run directory has it, and the same command tries again.
+    """
+    try:
+        files, measurements = kept_files(run, samples=samples)
+        entry, is_new = registry.keep(measured_target(target), files, measurements, now)
+    except OutputError as error:
+        return "", f"not kept in the registry: {error.message}. Call the same command again to try again."
+    return entry.url, f"kept in the registry: {entry.url}" if is_new else f"in the registry already: {entry.url}"

@@ -1,0 +1,164 @@
+"""`tuner history`: what was measured of a target over time."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import json_option, registry_option
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from tuner.artifact.model import Answer
+    from tuner.records import Json
+    from tuner.registry import History, Past
+
+_WIDTH = 120
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  tuner history Qwen/Qwen3-14B
+  tuner history Qwen/Qwen3-14B --registry s3://bucket/tuner --json
+"""
+)
+@click.argument("target")
+@registry_option
+@json_option
+def history(target: str, registry: str, as_json: bool) -> None:
+    """List the sweeps of TARGET that the registry has, oldest first, and what changed from one to the next.
+
+    TARGET is what the sweep was given; the last part of a path or hub id will do where it names one target alone.
+    """
+    from tuner.registry import Registry, find_target
+    from tuner.registry import history as read
+
+    place = Registry(registry)
+    found = read(place, find_target(place, target))
+    click.echo(_text(found), nl=False, err=as_json)
+    if as_json:
+        document = {"target": found.target, "sweeps": [*map(_sweep, found.past)], "broken": list(found.broken)}
+        click.echo(json.dumps(document))
+
+
+def _text(found: History) -> str:
+    from rich.console import Console
+
+    console = Console(width=_WIDTH)
+    with console.capture() as capture:
+        console.print(_table(found))
+        for broken in found.broken:
+            console.print(f"left out: {broken}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return capture.get()
+
+
+def _table(found: History) -> Table:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, title=escape(found.target))
+    for column in ("when (UTC)", "engine", "device", "answer", "speedup (95 %)", "length", "changed"):
+        table.add_column(column, overflow="fold")
+    for past in found.past:
+        on = past.config.measured_on
+        engine = f"{on.engine.version} {on.engine.build}"
+        before = (f"{past.entry.kept_at:%Y-%m-%d %H:%M}", engine, ", ".join(on.devices))
+        after = _changed_words(past)
+        for answer in past.config.answers:
+            cells = (*before, _answer_words(answer), _speedup_words(answer), _length_words(answer), after)
+            table.add_row(*map(escape, cells))
+            before, after = ("", "", ""), ""
+    return table
+
+
+def _answer_words(answer: Answer) -> str:
+    at = "" if answer.temperature == 0 else f" at T={answer.temperature:g}"
+    draft, k = _chosen(answer)
+    up_to = answer.recommended.limit.up_to_concurrency if answer.recommended.limit else None
+    below = f" up to {up_to}" if up_to is not None else ""
+    return f"{answer.verdict.value}{f': {draft} K={k}' if k else ''}{below}{at}"
+
+
+def _chosen(answer: Answer) -> tuple[str | None, int]:
+    """Return draft (or method, without a model) and K of the setting that the answer is about; K = 0 for none."""
+    limit = answer.recommended.limit
+    speculation = limit.speculation if limit else answer.recommended.speculation
+    if speculation is None:
+        return None, 0
+    draft = speculation.draft.rstrip("/").rpartition("/")[2] if speculation.draft else speculation.method
+    return draft, speculation.num_speculative_tokens
+
+
+def _speedup_words(answer: Answer) -> str:
+    speedup = answer.measured.expected_speedup
+    if speedup.value is None:
+        return ""
+    interval = (
+        f" ({speedup.low:.2f}-{speedup.high:.2f})" if speedup.low is not None and speedup.high is not None else ""
+    )
+    return f"{speedup.value:.2f}x{interval}"
+
+
+def _lengths(answer: Answer) -> list[dict[str, Json]]:
+    """Return the mean acceptance length at each load point, tokens per step with the bonus token."""
+    loads = ((load.label, load.figures.get("mean_acceptance_length")) for load in answer.measured.load_points)
+    return [
+        {"load_point": label, "value": figure.value, "low": figure.low, "high": figure.high}
+        for label, figure in loads
+        if figure is not None and figure.value is not None
+    ]
+
+
+def _length_words(answer: Answer) -> str:
+    values = [value for one in _lengths(answer) if isinstance(value := one["value"], int | float)]
+    if not _chosen(answer)[1] or not values:
+        return ""
+    least, most = f"{min(values):.2f}", f"{max(values):.2f}"
+    return least if least == most else f"{least}-{most}"
+
+
+def _changed_words(past: Past) -> str:
+    if past.changed is None:
+        return "the first"
+    return ", ".join(f"{one.field} {_brief(one.measured)} -> {_brief(one.now)}" for one in past.changed) or "nothing"
+
+
+def _brief(value: Json) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} of them"
+    text = "none" if value is None else str(value)
+    return text if len(text) <= 24 else f"{text[:10]}..."
+
+
+def _sweep(past: Past) -> dict[str, Json]:
+    config = past.config
+    return {
+        "stamp": past.entry.stamp,
+        "kept_at": past.entry.kept_at.isoformat(),
+        "url": past.entry.url,
+        "tuner_version": config.tuner_version,
+        "engine": config.measured_on.engine.model_dump(mode="json"),
+        "devices": list(config.measured_on.devices),
+        "verdict": config.verdict.value,
+        "answers": [_answer(answer) for answer in config.answers],
+        "changed": None if past.changed is None else [asdict(difference) for difference in past.changed],
+    }
+
+
+def _answer(answer: Answer) -> dict[str, Json]:
+    speedup, (draft, k) = answer.measured.expected_speedup, _chosen(answer)
+    return {
+        "temperature": answer.temperature,
+        "verdict": answer.verdict.value,
+        "draft": draft,
+        "k": k,
+        "up_to_concurrency": answer.recommended.limit.up_to_concurrency if answer.recommended.limit else None,
+        "speedup": speedup.model_dump(mode="json"),
+        "mean_acceptance_length": [*_lengths(answer)],
+    }
