@@ -86,7 +86,15 @@ def test_a_real_gpu_run_read_again(tmp_path: Path) -> None:
 def test_the_page_and_the_artifact_are_as_agreed(tmp_path: Path, trials: list[Trial]) -> None:
     run = write_run(tmp_path / "run", trials)
     write_report(run, finished=True)
-    for name in ("report.md", "best_config.yaml", "serve.yaml", "serve.baseline.yaml", "serve.env"):
+    for name in (
+        "report.md",
+        "best_config.yaml",
+        "serve.yaml",
+        "serve.speculate.yaml",
+        "serve.baseline.yaml",
+        "serve.env",
+        "alerts.yaml",
+    ):
         assert (run / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8"), name
 
 
@@ -205,7 +213,10 @@ def test_curves_in_the_artifact_say_their_engine_arguments(tmp_path: Path, make_
     run = write_run(tmp_path / "run", built, manifest(load_points=(LOAD,)))
     write_report(run)
     (answer,) = yaml.safe_load((run / "best_config.yaml").read_text())["answers"]
-    assert [curve["engine_args"] for curve in answer["curves"]] == [{"max_num_seqs": 8}, {"max_num_seqs": 64}]
+    assert [curve["engine_args"] for curve in answer["measured"]["curves"]] == [
+        {"max_num_seqs": 8},
+        {"max_num_seqs": 64},
+    ]
 
 
 def test_no_run_and_no_baseline_are_said_plainly(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
@@ -237,6 +248,6 @@ def test_one_category_of_prompts_is_not_named_as_the_worst(tmp_path: Path, trial
     page = (run / "report.md").read_text()
     assert "worst category" not in page
     assert "gains least" not in page
-    loads = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]["load_points"]
+    loads = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]["measured"]["load_points"]
     assert [load["worst_category"] for load in loads] == [None, None]
     assert list(loads[0]["categories"]) == ["chat"]

@@ -163,7 +163,7 @@ def test_traffic_that_is_added_to_a_finished_run_weighs_anew_what_was_measured(w
     page = (workshop / "run/report.md").read_text()
     assert "traffic: 12% of the busy time is at a concurrency above 4 (up to 9), which no load point" in page
     artifact = yaml.safe_load(again.report.artifact.read_text())["answers"][0]
-    assert artifact["traffic"]["shares"] == {"1": 0.75, "4": 0.125}
+    assert artifact["measured"]["traffic"]["shares"] == {"1": 0.75, "4": 0.125}
 
 
 def test_changed_inputs_get_a_run_of_their_own_beside_the_old_one(workshop: Path) -> None:
@@ -425,8 +425,8 @@ def test_the_finalists_are_measured_again_in_rounds_and_the_answer_is_of_these_l
     assert answer.screened is not None
     assert answer.screened.value != answer.objective.value
     artifact = yaml.safe_load((workshop / "run/best_config.yaml").read_text())["answers"][0]
-    assert artifact["engine_lives"] == 3
-    assert artifact["expected_speedup"]["value"] == pytest.approx(answer.objective.value, rel=1e-5)
+    assert artifact["measured"]["engine_lives"] == 3
+    assert artifact["measured"]["expected_speedup"]["value"] == pytest.approx(answer.objective.value, rel=1e-5)
     assert view.states[-1].planned == view.states[-1].done == result.engine_starts == len(view.done)
     again = View()
     assert sweep(prepared(repeats=1, lives=3), again).report.findings == result.report.findings

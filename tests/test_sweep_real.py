@@ -59,7 +59,7 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     assert closing["failed"] == 0
     assert artifact["verdict"] == closing["verdict"]
     assert Verdict(artifact["verdict"]) in Verdict
-    points = {(curve["draft"], point["k"]): point for curve in answer["curves"] for point in curve["points"]}
+    points = {(curve["draft"], point["k"]): point for curve in answer["measured"]["curves"] for point in curve["points"]}
     assert {("good", 1), ("good", 4), ("ngram", 3)} <= points.keys()
     for (_, k), point in points.items():
         assert point["tpot_s"]["value"] > 0
@@ -79,8 +79,8 @@ def test_the_answer_comes_from_fresh_lives_whose_outputs_are_the_targets_own(
 ) -> None:
     _, run = swept
     (answer,) = yaml.safe_load((run / "best_config.yaml").read_text())["answers"]
-    assert answer["engine_lives"] == 3
-    assert answer["resolution"]["smallest_effect"] > 0
+    assert answer["measured"]["engine_lives"] == 3
+    assert answer["measured"]["resolution"]["smallest_effect"] > 0
     _, trials = read_run(run)
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
     assert {trial.record.round for trial in fresh} == {0, 1, 2}

@@ -74,7 +74,7 @@ def test_a_schedule_that_pays_as_deployed_is_exported(workshop: Path) -> None:
     assert yaml.safe_load(served)["num_speculative_tokens"] == 3
     assert "per_batch_size" not in (run / "serve.static.yaml").read_text()
     answer = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]
-    assert (answer["schedule"]["exportable"], answer["schedule"]["ranges"]) == (True, SCHEDULE)
+    assert (answer["measured"]["schedule"]["exportable"], answer["measured"]["schedule"]["ranges"]) == (True, SCHEDULE)
     assert answer["recommended"]["static_serve_config"] == "serve.static.yaml"
     assert "## K schedule" in (run / "report.md").read_text()
     assert f"K schedule: {found.why}" in " ".join(closing_table(result.report, width=2000).split("\n"))
@@ -99,6 +99,6 @@ def test_a_schedule_that_costs_more_than_it_gives_is_told_of_and_not_exported(wo
     assert "per_batch_size" not in (run / "serve.yaml").read_text()
     assert not (run / "serve.static.yaml").exists()
     answer = yaml.safe_load((run / "best_config.yaml").read_text())["answers"][0]
-    assert answer["schedule"]["exportable"] is False
-    assert len(answer["schedule"]["load_points"]) == 2
+    assert answer["measured"]["schedule"]["exportable"] is False
+    assert len(answer["measured"]["schedule"]["load_points"]) == 2
     assert findings.finished

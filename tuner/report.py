@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
+from tuner.artifact.model import DeviceDetail, Engine, MeasuredOn
 from tuner.errors import OutputError
 from tuner.evidence import evidence, unsupported
 from tuner.explanation import Explanation, causes, explanation
@@ -160,14 +161,16 @@ def _devices(trials: Sequence[Trial]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(trial.record.worker.device for trial in trials))
 
 
-def _device_details(trials: Sequence[Trial]) -> list[Json]:
+def _device_details(trials: Sequence[Trial]) -> tuple[DeviceDetail, ...]:
     """Return what is known of each kind of device, in the order of `_devices`."""
     workers = [trial.record.worker for trial in trials]
     details = (
         (w.device, w.memory_bytes, w.driver or None, None if w.gpu_ids else len(w.cpu_cores) or None) for w in workers
     )
-    names = ("device", "memory_bytes", "driver", "cores")
-    return [dict(zip(names, detail, strict=True)) for detail in dict.fromkeys(details)]
+    return tuple(
+        DeviceDetail(device=device, memory_bytes=memory, driver=driver, cores=cores)
+        for device, memory, driver, cores in dict.fromkeys(details)
+    )
 
 
 def subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
@@ -179,16 +182,16 @@ def subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
 def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -> RunContext:
     baselines = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
     engine = baselines[0].record.engine
-    measured_on: Mapping[str, Json] = {
-        "devices": list(_devices(trials)),
-        "device_details": _device_details(trials),
-        "engine": {"version": manifest.engine_version, "build": manifest.engine_build},
-        "machine": dict(manifest.machine),
-        "max_model_len": engine.max_model_len if engine else None,
-        "kv_cache_tokens": engine.kv_cache_tokens if engine else None,
-        "first_trial": trials[0].record.started_at,
-        "last_trial": trials[-1].record.started_at,
-    }
+    measured_on = MeasuredOn(
+        devices=_devices(trials),
+        device_details=_device_details(trials),
+        engine=Engine(version=manifest.engine_version, build=manifest.engine_build),
+        machine=dict(manifest.machine),
+        max_model_len=engine.max_model_len if engine else None,
+        kv_cache_tokens=engine.kv_cache_tokens if engine else None,
+        first_trial=trials[0].record.started_at,
+        last_trial=trials[-1].record.started_at,
+    )
     return RunContext(
         target=manifest.target,
         env=manifest.env,
@@ -196,4 +199,7 @@ def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -
         measured_on=measured_on,
         protocol=asdict(manifest.protocol),
         tuner_version=manifest.tuner_version,
+        trials=trials,
+        target_revision=manifest.target_revision,
+        draft_revisions=manifest.draft_revisions,
     )

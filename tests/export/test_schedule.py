@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from tuner.analysis.k_schedule import with_schedule
+from tuner.artifact.model import Engine, MeasuredOn
 from tuner.export.artifact import RunContext, artifact_files
 from tuner.records import (
     SCHEDULE,
@@ -18,7 +19,6 @@ from tuner.records import (
     Candidate,
     Figure,
     Findings,
-    Json,
     LoadPoint,
     ScheduleAnswer,
     SchedulePoint,
@@ -72,7 +72,16 @@ def findings(make_candidate: Callable[..., Candidate]) -> Findings:
 
 
 def files(findings: Findings) -> dict[str, str]:
-    measured_on: dict[str, Json] = {"devices": ["CPU"]}
+    engine = Engine(version="0.32.0", build="cpu")
+    measured_on = MeasuredOn(
+        devices=("CPU",),
+        engine=engine,
+        machine={},
+        max_model_len=None,
+        kv_cache_tokens=None,
+        first_trial="2026-01-01T00:00:00Z",
+        last_trial="2026-01-01T00:00:00Z",
+    )
     return artifact_files(findings, RunContext("target", {}, {}, measured_on, {}, "1"))
 
 
@@ -93,9 +102,9 @@ def test_an_exportable_schedule_is_served_and_the_static_k_is_the_way_back(findi
     (answer,) = yaml.safe_load(written["best_config.yaml"])["answers"]
     assert answer["recommended"]["speculation"]["options"][SCHEDULE] == RANGES
     assert answer["recommended"]["static_serve_config"] == "serve.static.yaml"
-    assert answer["schedule"]["ranges"] == RANGES
-    assert answer["schedule"]["load_points"][0]["allowed_per_step"] == [0.0, 0.2]
-    assert answer["schedule"]["load_points"][0]["schedule_over_static"]["value"] == 1.09
+    assert answer["measured"]["schedule"]["ranges"] == RANGES
+    assert answer["measured"]["schedule"]["load_points"][0]["allowed_per_step"] == [0.0, 0.2]
+    assert answer["measured"]["schedule"]["load_points"][0]["schedule_over_static"]["value"] == 1.09
 
 
 def test_a_refused_schedule_is_told_of_and_served_nowhere(findings: Findings) -> None:
@@ -105,8 +114,8 @@ def test_a_refused_schedule_is_told_of_and_served_nowhere(findings: Findings) ->
     (answer,) = yaml.safe_load(written["best_config.yaml"])["answers"]
     assert answer["recommended"]["speculation"]["options"] == {}
     assert answer["recommended"]["static_serve_config"] is None
-    assert answer["schedule"]["exportable"] is False
-    assert answer["schedule"]["bars"] == [{"kind": "schedule_ignored", "text": "it drafts otherwise"}]
+    assert answer["measured"]["schedule"]["exportable"] is False
+    assert answer["measured"]["schedule"]["bars"] == [{"kind": "schedule_ignored", "text": "it drafts otherwise"}]
 
 
 def test_a_schedule_for_another_k_than_the_answers_is_not_served(
@@ -119,7 +128,7 @@ def test_a_schedule_for_another_k_than_the_answers_is_not_served(
 def test_without_a_schedule_nothing_is_said(findings: Findings) -> None:
     none = replace(findings, schedules=())
     (answer,) = yaml.safe_load(files(none)["best_config.yaml"])["answers"]
-    assert answer["schedule"] is None
+    assert answer["measured"]["schedule"] is None
     assert list(schedule_section(none)) == []
 
 

@@ -77,6 +77,12 @@ def growth(trial: Trial, load: LoadPoint, *, chain: bool, k: int) -> Growth:
     return _replayed(seen, by_prompt, k)
 
 
+def visible_steps(trial: Trial, load: LoadPoint, k: int) -> Mapping[str, Sequence[Steps]]:
+    """Return the tokens of each decode step of each answer, by prompt; {} where stream chunks are not single steps."""
+    seen = _visible(trial, load, k)
+    return seen.answers if seen else {}
+
+
 # --- estimators -------------------------------------------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from tuner.artifact.beside import (
     AcceptanceAlert,
     Capacity,
@@ -35,12 +37,15 @@ class ModelIdentity(Part):
     """Which model it was.
 
     id: directory or hub id as the user wrote it.  hash: of its content, or of its name alone where `of` is "name".
-    revision: of the hub, null where it is not known.
+    scheme: number of the way of hashing, hashes of two schemes cannot be compared.  parts: hashes of parts of it.
+    revision: of the hub.  null: not known.
     """
 
     id: str
     hash: str | None
     of: str | None
+    scheme: int | None = None
+    parts: dict[str, str] = Field(default_factory=dict)
     weight_bytes: int | None = None
     revision: str | None = None
 
@@ -75,7 +80,7 @@ class DeviceDetail(Part):
 
 
 class MeasuredOn(Part):
-    """Where and when.  max_model_len, kv_cache_tokens: of the first baseline.  machine: the driver's, in words.
+    """Where and when.  max_model_len, kv_cache_tokens: of the first baseline.  machine: the tuner's own, in words.
 
     device_details: one for each kind of device, empty where an older tuner wrote nothing of it.
     """
@@ -91,11 +96,16 @@ class MeasuredOn(Part):
 
 
 class Failed(Part):
-    """A setting that gave no figures.  code: a stable name of the cause, null where it is not known."""
+    """An engine life that gave no figures.
+
+    role: why it was started.  kind: a stable name of how it ended.  code: a stable name of the cause, null where it is
+    not known.
+    """
 
     candidate: str
     role: str
     why: str
+    kind: str | None = None
     code: str | None = None
 
 

@@ -1,243 +1,225 @@
-"""best_config.yaml: what to deploy, what it is expected to bring, and what that rests on."""
+"""best_config.yaml and the files beside it: what to deploy, what it is expected to bring, and what that rests on."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
-import yaml
-
-from tuner.analysis.metrics import worst_category
-from tuner.analysis.rounds import round_speedups
-from tuner.export.schedule import deployed, schedule_json, schedule_words
-from tuner.export.serve import serve_env, serve_yaml
-from tuner.export.surface import by_concurrency_json, crossover_json, traffic_json
-from tuner.export.values import figure_json, optional_figure, plain_mapping, plain_value
-from tuner.records import (
-    ARTIFACT_VERSION,
-    Answer,
-    Barred,
-    Candidate,
-    Findings,
-    Json,
-    KCurve,
-    LoadFigures,
-    Losslessness,
-    Resolution,
+from tuner.artifact import BestConfig, dump_best_config, model
+from tuner.artifact.beside import ChosenBy
+from tuner.artifact.model import BEST_CONFIG, SCHEMA_VERSION
+from tuner.export.artifact_alert import acceptance_alert
+from tuner.export.artifact_beside import capacity, drags_along, lives_of, lossless, validity
+from tuner.export.artifact_measured import measurements
+from tuner.export.artifact_recommended import (
+    SERVE_BASELINE,
+    files_of,
+    limit_advice,
+    recommended,
+    served,
+    speculating,
 )
+from tuner.export.artifact_requests import request_features
+from tuner.export.artifact_rules import alert_rules
+from tuner.export.artifact_text import Cleaner
+from tuner.export.schedule import schedule_words
+from tuner.export.serve import serve_env, serve_yaml
+from tuner.export.values import measured_figures, plain_mapping
+from tuner.records import Answer, Candidate, Findings, Json, Trial, Verdict
 
-BEST_CONFIG = "best_config.yaml"
 SERVE_ENV = "serve.env"
-SERVE_BASELINE = "serve.baseline.yaml"
-_STATIC = ".static.yaml"
-
-
-class _Plain(yaml.SafeDumper):
-    """Writes equal values out each time: an alias (&id001) is one more thing that a reader has to know."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
 
 
 @dataclass(frozen=True)
 class RunContext:
     """What the artifact says about its run beside the findings.
 
-    target, drafts: as the user wrote them.  fingerprint, measured_on: see tuner.provenance.
-    protocol: repeats, warm-up and what was reduced.
+    target: as the user wrote it.  env: variables that the engine was measured with.  fingerprint: see tuner.provenance.
+    protocol: repeats, warm-up and what was reduced.  trials: those that the findings rest on.  target_revision,
+    draft_revisions: of the hub, by the draft's name.
     """
 
     target: str
     env: Mapping[str, str]
     fingerprint: Mapping[str, Json]
-    measured_on: Mapping[str, Json]
+    measured_on: model.MeasuredOn
     protocol: Mapping[str, Json]
     tuner_version: str
+    trials: Sequence[Trial] = ()
+    target_revision: str | None = None
+    draft_revisions: Mapping[str, str] = field(default_factory=dict)
 
 
 def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
     """Return file name -> text of everything that deployment may read."""
-    first = findings.answers[0]
+    config = best_config(findings, context)
     files = {
-        BEST_CONFIG: best_config_yaml(findings, context),
+        BEST_CONFIG: dump_best_config(config),
         SERVE_ENV: serve_env(context.env, "Environment that the engine was measured with."),
-        SERVE_BASELINE: serve_yaml(
-            context.target,
-            first.best.baseline,
-            f"The same engine without speculation: the way back.\n{_start(SERVE_BASELINE)}",
-        ),
     }
-    for answer in findings.answers:
-        best = deployed(findings, answer)
-        files[serve_name(findings, answer)] = serve_yaml(context.target, best, _about(findings, answer))
-        if best != answer.best:
-            about = f"The same draft at one K, without the K schedule.\n{_start(static_name(findings, answer))}"
-            files[static_name(findings, answer)] = serve_yaml(context.target, answer.best, about)
+    for answer, known in zip(findings.answers, config.answers, strict=True):
+        files |= _serve_files(findings, answer, context.target)
+        candidate = speculating(findings, answer)
+        if known.alert is not None and candidate is not None:
+            starts = known.recommended.serve_config
+            if known.recommended.speculation is None and known.recommended.limit is not None:
+                starts = known.recommended.limit.serve_config
+            files[known.alert.rules_file] = alert_rules(
+                known.alert, context.target, candidate, starts, known.recommended.baseline_serve_config
+            )
     return files
 
 
-def serve_name(findings: Findings, answer: Answer) -> str:
-    """Return the file that deploys `answer`: serve.yaml for the first temperature, serve-tX.yaml for others."""
-    return "serve.yaml" if answer is findings.answers[0] else f"serve-t{answer.temperature:g}.yaml"
+def _serve_files(findings: Findings, answer: Answer, target: str) -> dict[str, str]:
+    names = files_of(findings, answer)
+    best, chosen_by = served(findings, answer)
+    files = {
+        names.baseline: _serve(
+            target, answer.best.baseline, "The same engine without speculation: the way back.", names.baseline
+        ),
+        names.serve: _serve(target, best, _about(findings, answer, best, chosen_by), names.serve),
+    }
+    if chosen_by is ChosenBy.SCHEDULE:
+        about = "The same draft at one K, without the K schedule."
+        files[names.static] = _serve(target, answer.best, about, names.static)
+    if answer.verdict is Verdict.SPECULATE_BELOW:
+        about = "\n".join((f"What pays up to concurrency {answer.up_to}.", *limit_advice(findings, answer)))
+        files[names.speculate] = _serve(target, answer.best, about, names.speculate)
+    return files
 
 
-def static_name(findings: Findings, answer: Answer) -> str:
-    """Return the file that deploys `answer` at one K, where that other file has a K schedule."""
-    return serve_name(findings, answer).removesuffix(".yaml") + _STATIC
-
-
-def _about(findings: Findings, answer: Answer) -> str:
-    return (
-        f"Written by tuner from {BEST_CONFIG}: {answer.verdict.value} at temperature {answer.temperature:g}.\n"
-        f"{answer.why}\n"
-        f"{schedule_words(findings, answer)}"
-        f"{_start(serve_name(findings, answer))}"
+def _serve(target: str, candidate: Candidate, about: str, name: str) -> str:
+    start = (
+        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {name}"
+        f"   (or vllm serve --config {name})"
     )
+    return serve_yaml(target, candidate, f"{about}\n{start}")
 
 
-def _start(config: str) -> str:
-    return (
-        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {config}"
-        f"   (or vllm serve --config {config})"
-    )
+def _about(findings: Findings, answer: Answer, best: Candidate, chosen_by: ChosenBy) -> str:
+    lines = [
+        f"Written by tuner from {BEST_CONFIG}: {answer.verdict.value} at temperature {answer.temperature:g}.",
+        answer.why,
+    ]
+    if chosen_by is ChosenBy.TRAFFIC:
+        lines.append(f"Over the traffic as a whole, {best.label} is the best single setting: this file starts it.")
+    lines += [line for line in schedule_words(findings, answer).splitlines() if chosen_by is ChosenBy.SCHEDULE]
+    return "\n".join((*lines, *limit_advice(findings, answer)))
 
 
-def best_config_yaml(findings: Findings, context: RunContext) -> str:
-    """Return the artifact's text."""
+def best_config(findings: Findings, context: RunContext) -> BestConfig:
+    """Return the artifact."""
     first = findings.answers[0]
-    document: dict[str, Json] = {
-        "schema_version": ARTIFACT_VERSION,
-        "tuner_version": context.tuner_version,
-        "target": context.target,
-        "verdict": first.verdict.value,
-        "why": first.why,
-        "finished": findings.finished,
-        "objective": {"metric": findings.goal.metric.value, "limits": _limits(findings)},
-        "answers": [_answer(findings, answer) for answer in findings.answers],
-        "warnings": list(findings.warnings),
-        "failed": dict(findings.failed),
-        "barred": [_barred(barred) for barred in findings.barred],
-        "drift": {name: figure_json(figure) for name, figure in findings.drift.items()},
-        "floor": {name: figure_json(figure) for name, figure in findings.floor.items()},
-        "protocol": dict(context.protocol),
-        "measured_on": dict(context.measured_on),
-        "fingerprint": {
+    cleaner = _cleaner(findings, context)
+    return BestConfig(
+        schema_version=SCHEMA_VERSION,
+        tuner_version=context.tuner_version,
+        target=context.target,
+        verdict=first.verdict,
+        why=cleaner.text(first.why),
+        finished=findings.finished,
+        objective=model.Objective(metric=findings.goal.metric, limits=_limits(findings)),
+        environment=dict(context.env),
+        identity=_identity(findings, context),
+        answers=tuple(_answer(findings, answer, context, cleaner) for answer in findings.answers),
+        diagnoses=tuple(_diagnosis(asdict(found), cleaner) for found in findings.diagnoses),
+        changed_settings=tuple(
+            model.ChangedSettings(
+                candidates=cleaner.texts(one.candidates), lines=cleaner.texts(one.lines), everywhere=one.everywhere
+            )
+            for one in findings.changed_settings
+        ),
+        warnings=cleaner.texts(findings.warnings),
+        failed=_failed(findings, context, cleaner),
+        barred=tuple(
+            model.Barred(
+                candidate=barred.candidate.label,
+                engine_args=dict(barred.candidate.engine_args),
+                temperature=barred.temperature,
+                kind=barred.bar.kind.value,
+                text=cleaner.text(barred.bar.text),
+            )
+            for barred in findings.barred
+        ),
+        drift=measured_figures(findings.drift),
+        floor=measured_figures(findings.floor),
+        protocol=plain_mapping(context.protocol),
+        measured_on=context.measured_on,
+        fingerprint={
             **context.fingerprint,
-            "devices": context.measured_on["devices"],
+            "devices": list(context.measured_on.devices),
             "tuner_version": context.tuner_version,
         },
-    }
-    return yaml.dump(document, Dumper=_Plain, sort_keys=False, width=120, allow_unicode=True)
+    )
 
 
-def _answer(findings: Findings, answer: Answer) -> dict[str, Json]:
-    return {
-        "temperature": answer.temperature,
-        "verdict": answer.verdict.value,
-        "why": answer.why,
-        "recommended": _recommended(findings, answer),
-        "engine_lives": answer.lives,
-        "expected_speedup": figure_json(answer.objective),
-        "expected_speedup_similar_prompts": optional_figure(answer.similar_prompts),
-        "speedup_before_selection": optional_figure(answer.screened),
-        "resolution": _resolution(answer.resolution),
-        "runner_up": answer.runner_up.label if answer.runner_up else None,
-        "by_concurrency": by_concurrency_json(answer),
-        "crossover": crossover_json(answer),
-        "traffic": traffic_json(findings, answer),
-        "load_points": [_load(load) for load in answer.loads],
-        "curves": [_curve(findings, curve) for curve in answer.curves],
-        "schedule": schedule_json(findings, answer),
-    }
+def _answer(findings: Findings, answer: Answer, context: RunContext, cleaner: Cleaner) -> model.Answer:
+    candidate = speculating(findings, answer)
+    lives = lives_of(context.trials, answer, candidate)
+    version = context.measured_on.engine.version
+    return model.Answer(
+        temperature=answer.temperature,
+        verdict=answer.verdict,
+        why=cleaner.text(answer.why),
+        recommended=recommended(findings, answer),
+        validity=validity(answer, lives),
+        capacity=capacity(lives),
+        lossless=lossless(findings, answer, candidate),
+        drags_along=drags_along(lives, version, cleaner),
+        request_features=request_features(candidate.speculation if candidate else None, version),
+        alert=acceptance_alert(lives, files_of(findings, answer).alerts),
+        measured=measurements(findings, answer),
+    )
 
 
-def _limits(findings: Findings) -> dict[str, Json]:
+def _limits(findings: Findings) -> dict[str, float]:
     """Return the limits on latencies under their names in the space, seconds."""
     return {name: limit for name, limit in asdict(findings.goal).items() if name != "metric" and limit is not None}
 
 
-def _resolution(resolution: Resolution | None) -> Json:
-    return None if resolution is None else plain_mapping(asdict(resolution))
+def _cleaner(findings: Findings, context: RunContext) -> Cleaner:
+    names = {trial.record.name: trial.record.label for trial in context.trials}
+    drafts = [t.candidate.speculation.draft for t in findings.trials if t.candidate.speculation]
+    return Cleaner(names, (context.target, *(draft for draft in dict.fromkeys(drafts) if draft)))
 
 
-def _barred(barred: Barred) -> dict[str, Json]:
-    return {
-        "candidate": barred.candidate.label,
-        "engine_args": dict(barred.candidate.engine_args),
-        "temperature": barred.temperature,
-        "kind": barred.bar.kind.value,
-        "text": barred.bar.text,
-    }
+def _diagnosis(found: Mapping[str, Any], cleaner: Cleaner) -> model.Diagnosis:
+    texts = {name: cleaner.text(found[name]) for name in ("subject", "what", "next_step")}
+    return model.Diagnosis.model_validate({**found, **texts, "evidence": cleaner.texts(found["evidence"])})
 
 
-def _recommended(findings: Findings, answer: Answer) -> dict[str, Json]:
-    best = deployed(findings, answer)
-    return {
-        "serve_config": serve_name(findings, answer),
-        "static_serve_config": static_name(findings, answer) if best != answer.best else None,
-        "speculation": _speculation(best),
-        "engine_args": dict(answer.best.engine_args),
-        "up_to_concurrency": answer.up_to,
-        "slower_at_concurrency": answer.below,
-    }
+def _failed(findings: Findings, context: RunContext, cleaner: Cleaner) -> tuple[model.Failed, ...]:
+    records = {trial.record.name: trial.record for trial in context.trials}
+    return tuple(
+        model.Failed(
+            candidate=record.label,
+            role=record.role.value,
+            why=cleaner.text(why),
+            kind=record.failure.kind.value if record.failure else None,
+            code=(record.failure.code or None) if record.failure else None,
+        )
+        for name, why in findings.failed.items()
+        if (record := records.get(name))
+    )
 
 
-def _speculation(candidate: Candidate) -> Json:
-    spec = candidate.speculation
-    if spec is None:
-        return None
-    return {
-        "method": spec.method,
-        "draft": spec.draft,
-        "num_speculative_tokens": spec.num_speculative_tokens,
-        "options": dict(spec.options),
-    }
+def _identity(findings: Findings, context: RunContext) -> model.Identity:
+    """Return which models these were: from the fingerprint, with the names that the user gave."""
+    known: Mapping[str, Any] = context.fingerprint
+    specs = [trial.candidate.speculation for trial in findings.trials if trial.candidate.speculation]
+    refs = {spec.draft_name: spec.draft for spec in specs if spec.draft}
+    hashes = {**{name: {} for name in refs}, **known.get("drafts", {})}
+    revisions = context.draft_revisions
+    return model.Identity(
+        target=_model(context.target, known.get("target", {}), context.target_revision),
+        drafts={name: _model(refs.get(name, name), hashes[name], revisions.get(name)) for name in sorted(hashes)},
+    )
 
 
-def _load(load: LoadFigures) -> dict[str, Json]:
-    worst = worst_category(load)
-    return {
-        "label": load.load_point.label,
-        "load_point": plain_mapping(asdict(load.load_point)),
-        "figures": {name: figure_json(figure) for name, figure in load.figures.items()},
-        "acceptance_by_position": [figure_json(figure) for figure in load.acceptance_by_position],
-        "conditional_acceptance_by_position": [figure_json(figure) for figure in load.conditional_by_position],
-        "categories": {name: figure_json(figure) for name, figure in load.categories.items()},
-        "worst_category": worst[0] if worst else None,
-        "same_output": _same_output(load.sameness),
-        "speedup_by_round": {str(number): plain_value(speedup) for number, speedup in round_speedups(load).items()},
-    }
+def _model(ref: str, known: Mapping[str, Any], revision: str | None) -> model.ModelIdentity:
+    kept = {name: value for name, value in known.items() if name in model.ModelIdentity.model_fields}
+    return model.ModelIdentity.model_validate({"hash": None, "of": None, **kept, "id": ref, "revision": revision})
 
 
-def _same_output(same: Losslessness | None) -> Json:
-    if same is None:
-        return None
-    return plain_mapping({name: value for name, value in asdict(same).items() if value not in (None, "", ())})
-
-
-def _curve(findings: Findings, curve: KCurve) -> dict[str, Json]:
-    inflection = curve.inflection
-    engine_args = next((t.candidate.engine_args for t in findings.trials if t.candidate.args_key == curve.args_key), {})
-    return {
-        "draft": curve.draft_name,
-        "method": curve.method,
-        "engine_args": dict(engine_args),
-        "load_point": curve.load_point.label,
-        "best_k": curve.best_k,
-        "inflection": {
-            "k": inflection.k,
-            "not_excluded": list(inflection.candidates),
-            "threshold": inflection.threshold,
-            "note": inflection.note,
-        },
-        "points": [
-            {
-                "k": point.k,
-                "speedup": figure_json(point.speedup),
-                "tpot_s": figure_json(point.tpot),
-                "mean_acceptance_length": figure_json(point.acceptance_length),
-                "marginal_gain": figure_json(point.marginal_gain) if point.marginal_gain else None,
-            }
-            for point in curve.points
-        ],
-    }
+__all__ = ["BEST_CONFIG", "SERVE_BASELINE", "SERVE_ENV", "RunContext", "artifact_files", "best_config"]

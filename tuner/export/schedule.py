@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tuner.analysis.k_schedule import schedule_of
-from tuner.export.values import figure_json, optional_figure, plain_value
-from tuner.records import Answer, Candidate, Findings, Json, ScheduleAnswer, SchedulePoint
+from tuner.artifact import measured
+from tuner.export.values import measured_figure, optional_figure, rounded
+from tuner.records import Answer, Candidate, Findings, ScheduleAnswer, SchedulePoint
 
 
 def schedule_at(findings: Findings, answer: Answer) -> ScheduleAnswer | None:
@@ -32,32 +33,32 @@ def schedule_words(findings: Findings, answer: Answer) -> str:
     )
 
 
-def schedule_json(findings: Findings, answer: Answer) -> Json:
+def schedule(findings: Findings, answer: Answer) -> measured.Schedule | None:
     """Return all that is known of the K schedule, whether it may be deployed or not; None where none was asked for."""
     found = schedule_at(findings, answer)
     if found is None:
         return None
-    return {
-        "why": found.why,
-        "exportable": found.exportable,
-        "ranges": [list(one) for one in schedule_of(found.candidate)] if found.candidate else None,
-        "engine_lives": found.lives,
-        "speedup": optional_figure(found.speedup),
-        "over_static_where_k_differs": optional_figure(found.gain),
-        "bars": [{"kind": bar.kind.value, "text": bar.text} for bar in found.bars],
-        "load_points": [_point(point) for point in found.points],
-    }
+    return measured.Schedule(
+        why=found.why,
+        exportable=found.exportable,
+        ranges=tuple(schedule_of(found.candidate)) if found.candidate else None,
+        engine_lives=found.lives,
+        speedup=optional_figure(found.speedup),
+        over_static_where_k_differs=optional_figure(found.gain),
+        bars=tuple(measured.Bar(kind=bar.kind.value, text=bar.text) for bar in found.bars),
+        load_points=tuple(_point(point) for point in found.points),
+    )
 
 
-def _point(point: SchedulePoint) -> Json:
-    return {
-        "load_point": point.load_point.label,
-        "scheduled_k": point.k,
-        "drafted_per_draft": figure_json(point.effective),
-        "drafted_per_step": figure_json(point.per_step),
-        "allowed_per_step": plain_value(point.expected),
-        "obeyed": point.obeyed,
-        "static": figure_json(point.static),
-        "schedule": figure_json(point.schedule),
-        "schedule_over_static": figure_json(point.against_static),
-    }
+def _point(point: SchedulePoint) -> measured.SchedulePoint:
+    return measured.SchedulePoint(
+        load_point=point.load_point.label,
+        scheduled_k=point.k,
+        drafted_per_draft=measured_figure(point.effective),
+        drafted_per_step=measured_figure(point.per_step),
+        allowed_per_step=point.expected and (rounded(point.expected[0]), rounded(point.expected[1])),
+        obeyed=point.obeyed,
+        static=measured_figure(point.static),
+        schedule=measured_figure(point.schedule),
+        schedule_over_static=measured_figure(point.against_static),
+    )

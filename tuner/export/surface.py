@@ -2,61 +2,60 @@
 
 from __future__ import annotations
 
-from tuner.export.values import figure_json, plain_value
-from tuner.records import Answer, BestK, Coverage, Crossover, Effect, Findings, Json
+from typing import Any
+
+from tuner.artifact import measured
+from tuner.export.values import measured_figure, rounded
+from tuner.records import Answer, BestK, Crossover, Effect, Findings
 
 
-def by_concurrency_json(answer: Answer) -> Json:
+def by_concurrency(answer: Answer) -> tuple[measured.BestAt, ...] | None:
     """Return the best K at each measured concurrency, None where there is none."""
     surface = answer.surface
     if surface is None or not surface.best:
         return None
-    return [{"concurrency": concurrency, **_best(best)} for concurrency, best in surface.best.items()]
+    return tuple(measured.BestAt(concurrency=at, **_best(best)) for at, best in surface.best.items())
 
 
-def crossover_json(answer: Answer) -> Json:
+def crossovers(answer: Answer) -> measured.Crossovers | None:
     """Return where speculation pays and where it is slower: with the best K at each concurrency, and with one K."""
     surface = answer.surface
     if surface is None or len(surface.concurrencies) < 2 or not surface.best:
         return None
     held = surface.static and (surface.static.best if surface.static.best.k else surface.static.fastest)
-    return {
-        "best_k_at_each": _crossover(surface.crossover),
-        "one_k": {"of": held.label, **_crossover(surface.static_crossover)} if held else None,
-    }
+    return measured.Crossovers(
+        best_k_at_each=measured.Crossover(**_effects(surface.crossover)),
+        one_k=measured.CrossoverOf(of=held.label, **_effects(surface.static_crossover)) if held else None,
+    )
 
 
-def traffic_json(findings: Findings, answer: Answer) -> Json:
+def traffic(findings: Findings, answer: Answer) -> measured.Traffic | None:
     """Return what the best single K brings over the traffic, None where the space names no traffic."""
     covered = findings.traffic.get(answer.temperature)
     if covered is None:
         return None
     static = answer.surface.static if answer.surface else None
-    return {
-        "source": covered.traffic.source or "the search space",
-        "shares": _shares(covered),
-        "not_covered": plain_value(covered.beyond),
-        "one_k": _best(static) if static else None,
-    }
+    return measured.Traffic(
+        source=covered.traffic.source or "the search space",
+        shares={str(concurrency): rounded(share) for concurrency, share in covered.shares.items()},
+        not_covered=rounded(covered.beyond),
+        one_k=measured.Best(**_best(static)) if static else None,
+    )
 
 
-def _shares(covered: Coverage) -> Json:
-    return {str(concurrency): plain_value(share) for concurrency, share in covered.shares.items()}
-
-
-def _best(best: BestK) -> dict[str, Json]:
+def _best(best: BestK) -> dict[str, Any]:
     """Return the best K, 0 for none; then the speedup is that of the nearest."""
-    found: dict[str, Json] = {
-        "effect": best.effect.value,
+    return {
+        "effect": best.effect,
         "best_k": best.best.k,
         "draft": best.best.draft_name if best.best.k else None,
         "engine_args": dict(best.best.engine_args),
-        "not_excluded": [candidate.label for candidate in best.not_excluded],
+        "not_excluded": tuple(candidate.label for candidate in best.not_excluded),
         "engine_lives": best.lives,
-        "speedup": figure_json(best.speedup),
+        "speedup": measured_figure(best.speedup),
+        "speedup_of": None if best.best.k else best.fastest.label,
     }
-    return found if best.best.k else {**found, "speedup_of": best.fastest.label}
 
 
-def _crossover(crossover: Crossover) -> dict[str, Json]:
-    return {f"{effect.value}_at": list(crossover.at(effect)) for effect in Effect}
+def _effects(crossover: Crossover) -> dict[str, Any]:
+    return {f"{effect.value}_at": crossover.at(effect) for effect in Effect}

@@ -3,24 +3,46 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from enum import StrEnum
+from typing import overload
 
+from tuner.artifact.figures import MeasuredFigure
 from tuner.records import Figure, Json
 
 _SIGNIFICANT_DIGITS = 6
 
 
-def figure_json(figure: Figure) -> Json:
-    """Return a figure as a mapping: what it does not have is left out, but an undefined value is null."""
-    return {name: value for name, value in plain_mapping(asdict(figure)).items() if value not in (None, "")} | {
-        "value": plain_value(figure.value)
-    }
+def measured_figure(figure: Figure) -> MeasuredFigure:
+    """Return a figure as the artifact has it."""
+    return MeasuredFigure(
+        value=rounded(figure.value),
+        unit=figure.unit,
+        estimator=figure.estimator,
+        n=figure.n,
+        n_of=figure.n_of,
+        low=rounded(figure.low),
+        high=rounded(figure.high),
+        note=figure.note,
+    )
 
 
-def optional_figure(figure: Figure | None) -> Json:
-    """Return a figure as a mapping, None if there is none."""
-    return None if figure is None else figure_json(figure)
+def optional_figure(figure: Figure | None) -> MeasuredFigure | None:
+    """Return a figure as the artifact has it, None if there is none."""
+    return None if figure is None else measured_figure(figure)
+
+
+def measured_figures(figures: Mapping[str, Figure]) -> dict[str, MeasuredFigure]:
+    """Return named figures as the artifact has them."""
+    return {name: measured_figure(figure) for name, figure in figures.items()}
+
+
+@overload
+def rounded(value: float) -> float: ...
+@overload
+def rounded(value: float | None) -> float | None: ...
+def rounded(value: float | None) -> float | None:
+    """Return a number with six significant digits, whole numbers as they are: more was not measured."""
+    return float(f"{value:.{_SIGNIFICANT_DIGITS}g}") if isinstance(value, float) else value
 
 
 def plain_mapping(mapping: Mapping[str, object]) -> dict[str, Json]:
@@ -36,7 +58,7 @@ def plain_value(value: object) -> Json:
     Raises TypeError for what has no place in the artifact.
     """
     if isinstance(value, float):
-        return float(f"{value:.{_SIGNIFICANT_DIGITS}g}")
+        return rounded(value)
     if isinstance(value, StrEnum):
         return value.value
     if value is None or isinstance(value, (bool, int, str)):

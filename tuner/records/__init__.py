@@ -1,7 +1,6 @@
 """The frozen data that flows through a sweep. No I/O, no clock."""
 
 from tuner.records.answer import (
-    ARTIFACT_VERSION,
     Answer,
     Barred,
     CurvePoint,
@@ -57,7 +56,6 @@ from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, 
 from tuner.records.traffic import Coverage, Traffic
 
 __all__ = [
-    "ARTIFACT_VERSION",
     "DISTRIBUTION_REPEAT",
     "RECORD_VERSION",
     "REFERENCE_REPEAT",

@@ -15,8 +15,6 @@ from tuner.records.scheduled import ScheduleAnswer
 from tuner.records.surface import Surface
 from tuner.records.traffic import Coverage
 
-ARTIFACT_VERSION = 1
-
 
 @dataclass(frozen=True)
 class LoadFigures:
