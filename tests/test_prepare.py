@@ -5,10 +5,12 @@ from pathlib import Path
 import pytest
 
 from tuner import prepare as module
+from tuner.engine.ability import Ability
 from tuner.engine.resolve import Engine
 from tuner.errors import SpaceError
 from tuner.prepare import Prepared, SweepRequest, prepare
 from tuner.records import Traffic
+from tuner.space.search_space import SearchSpace
 
 SPACE = """
 target: {target}
@@ -46,6 +48,22 @@ def test_the_manifest_names_every_candidate_that_can_run() -> None:
     assert len(found.candidates) == 3
     assert found.manifest.draft_ks == {"good": (1, 3)}
     assert found.manifest.traffic is None
+
+
+def test_what_the_engine_cannot_run_is_listed_and_its_newness_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def newer(space: SearchSpace, engine: Engine) -> Ability:
+        return Ability(engine, note="this engine is new")
+
+    monkeypatch.setattr(module, "ability", newer)
+    more = "  - {method: medusa, model: a/heads, k: 2}\nload_points:"
+    Path("space.yaml").write_text(SPACE.format(target="simulated", draft="good").replace("load_points:", more))
+    found = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
+    assert {c.draft_name for c in found.candidates} == {"none", "good"}
+    (label,) = found.manifest.unavailable
+    assert "the last release with it is 0.32.0" in found.manifest.unavailable[label]
+    assert list(found.refused.values()) == [found.manifest.unavailable[label]]
+    assert "this engine is new" in found.notes
+    assert f"not tried: {label}: {found.manifest.unavailable[label]}" in found.notes
 
 
 def test_traffic_is_kept_with_the_run_and_is_no_part_of_what_identifies_it(workshop: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tuner.engine.ability import ability, split
 from tuner.engine.environment import shaping_env
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import SpaceError
@@ -18,7 +19,7 @@ from tuner.preflight.weights import weight_bytes
 from tuner.provenance import fingerprint, machine, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
 from tuner.records.notice import Level
-from tuner.space.candidates import candidates, devices_per_engine, unavailable_reason
+from tuner.space.candidates import devices_per_engine
 from tuner.space.eval_sets import load_eval_set
 from tuner.space.model_refs import resolve_model, settle_model
 from tuner.space.schema import SearchSpace, load_space
@@ -59,7 +60,7 @@ class Prepared:
     target: as the user wrote it.  candidates: those that this engine can run, baselines first.
     gpus_per_worker: how many GPUs one engine occupies, 0 for none.  required_paths: what every worker's machine must
     have: the engine's Python and the models, as directories or hub ids.  notes: what was found and handled.
-    refused: why a candidate is left out because of its models' files, by key.
+    refused: why a candidate is left out, by key.
     """
 
     space: SearchSpace
@@ -97,7 +98,8 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
     space = _with_settled_models(_with_extras(_with_distribution_check(written, request.distribution_samples), request))
     target = _required_target(space)
     engine = resolve_engine(request.engine)
-    possible, unavailable = _available(space, engine)
+    able = ability(space, engine)
+    possible, impossible = split(space, able)
     eval_sets, notes = _eval_sets(space)
     directory = _target_directory(space, target, engine, download=request.download)
     asked = Asked(
@@ -107,8 +109,9 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
     if on_files is not None:
         on_files(found)
     examined = possible
-    possible, refused = left(examined, found.examined)
-    unavailable |= {c.label: refused[c.key] for c in examined if c.key in refused}
+    possible, by_files = left(examined, found.examined)
+    impossible += tuple((c, by_files[c.key]) for c in examined if c.key in by_files)
+    unavailable = {c.label: reason for c, reason in impossible}
     lengths = check_inputs(
         space,
         eval_sets,
@@ -134,8 +137,8 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
-        notes=(*notes, *_notes(space, unavailable, found.examined)),
-        refused=refused,
+        notes=(*notes, *filter(None, [able.note]), *_notes(space, unavailable, found.examined)),
+        refused={c.key: reason for c, reason in impossible},
     )
 
 
@@ -174,21 +177,6 @@ def _required_target(space: SearchSpace) -> str:
             "Call: tuner sweep MODEL_DIRECTORY_OR_HUB_ID",
         )
     return space.target
-
-
-def _available(space: SearchSpace, engine: Engine) -> tuple[tuple[Candidate, ...], dict[str, str]]:
-    """Return the candidates that the engine can run, and why it cannot run the others."""
-    possible: list[Candidate] = []
-    unavailable: dict[str, str] = {}
-    for candidate in candidates(space):
-        reason = unavailable_reason(candidate, engine.version, engine.build)
-        if reason is None:
-            possible.append(candidate)
-        elif candidate.speculation is None:
-            raise SpaceError(f"The engine cannot start: {reason}.", "Change engine_args in the search space.")
-        else:
-            unavailable[candidate.label] = reason
-    return tuple(possible), unavailable
 
 
 def _eval_sets(space: SearchSpace) -> tuple[dict[str, EvalSet], tuple[str, ...]]:

@@ -7,10 +7,10 @@ import pytest
 
 from tests.conftest import candidate
 from tuner.engine import ability as ability_module
-from tuner.engine.ability import ability, lacking_packages
+from tuner.engine.ability import Ability, ability, lacking_packages, split
 from tuner.engine.help import EngineHelp, NoHelp
 from tuner.engine.resolve import SIM_VERSION, Engine
-from tuner.errors import EngineNotFound
+from tuner.errors import EngineNotFound, SpaceError
 from tuner.records import Candidate
 from tuner.space.schema import load_space
 from tuner.space.search_space import SearchSpace
@@ -97,3 +97,29 @@ def test_nothing_is_run_where_no_method_needs_a_package(tmp_path: Path) -> None:
     assert ability(space(tmp_path), nowhere).lacking == frozenset()
     with pytest.raises(EngineNotFound, match="/no/such/python"):
         ability(space(tmp_path, "suffix"), nowhere)
+
+
+def test_what_an_engine_cannot_run_is_listed_with_its_reason(tmp_path: Path) -> None:
+    asked = space(
+        tmp_path, "ngram}, {method: ngram_gpu}, {method: medusa, model: a/b", "choices: {dtype: [auto, half]}"
+    )
+    possible, impossible = split(asked, Ability(Engine("vllm", sys.executable, "0.33.0", "cpu")))
+    assert [c.label for c in possible if c.speculation is None] == [c.label for c in possible[:2]]
+    assert {c.speculation.method for c in possible if c.speculation} == {"ngram"}
+    reasons = {c.speculation.method: reason for c, reason in impossible if c.speculation}
+    assert "does not run on the cpu build" in reasons["ngram_gpu"]
+    assert "the last release with it is 0.32.0" in reasons["medusa"]
+    assert len(impossible) == 4
+
+
+def test_an_engine_that_can_run_no_draft_is_refused_with_the_reasons(tmp_path: Path) -> None:
+    with pytest.raises(
+        SpaceError, match="none of the drafts: method ngram_gpu does not run on the cpu build"
+    ) as caught:
+        split(space(tmp_path, "ngram_gpu"), Ability(Engine("vllm", sys.executable, "0.33.0", "cpu")))
+    assert "tuner methods" in caught.value.next_step
+
+
+def test_an_engine_that_cannot_start_at_all_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SpaceError, match=r"cannot start: vLLM 0\.33\.0 no longer has --swap-space"):
+        split(space(tmp_path, more="engine_args: {swap_space: 4}"), Ability(Engine("vllm", "p", "0.33.0", "cuda")))

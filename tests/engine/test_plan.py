@@ -61,7 +61,7 @@ def test_limits_cut_the_expected_starts() -> None:
 
 
 def test_what_the_engine_cannot_run_is_listed_and_not_started() -> None:
-    found = plan(SPACE, replace(CPU, version="0.12.0"), "t")
+    found = plan(SPACE, replace(CPU, version="0.12.0", build="cuda"), "t")
     assert {candidate.draft_name for candidate, _ in found.unavailable} == {"good"}
     assert all("draft_model" in reason for _, reason in found.unavailable)
     assert len(found.unavailable) == 4

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from tuner.engine.help import EngineHelp, NoHelp, engine_help
 from tuner.engine.resolve import Engine
-from tuner.errors import EngineNotFound
+from tuner.errors import EngineNotFound, SpaceError
 from tuner.records import Candidate
-from tuner.space.candidates import packages_needed, unavailable_reason
+from tuner.space.candidates import candidates, packages_needed, unavailable_reason
 from tuner.space.engine_flags import known_engine_args
 from tuner.space.methods import METHODS
 from tuner.space.search_space import SearchSpace
@@ -24,6 +24,8 @@ _FIND = """
 import importlib.util, json, sys
 print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))
 """
+
+_OTHER_DRAFT = "Try another method or engine; `tuner methods` shows what this one can run."
 
 
 @dataclass(frozen=True)
@@ -100,3 +102,24 @@ def lacking_packages(python: str, names: Collection[str]) -> frozenset[str]:
         return frozenset(wanted[module] for module in json.loads(done.stdout.splitlines()[-1]))
     except (OSError, subprocess.SubprocessError, ValueError, IndexError) as error:
         raise EngineNotFound(f"--engine: {python} does not run as a Python interpreter: {error}", "") from error
+
+
+def split(space: SearchSpace, found: Ability) -> tuple[tuple[Candidate, ...], tuple[tuple[Candidate, str], ...]]:
+    """Return the candidates that the engine can run, and the others with the reason.
+
+    Raises SpaceError if it cannot run without speculation, or with none of the drafts: nothing could be compared.
+    """
+    possible: list[Candidate] = []
+    impossible: list[tuple[Candidate, str]] = []
+    for candidate in candidates(space):
+        reason = found.refusal(candidate)
+        if reason is None:
+            possible.append(candidate)
+        elif candidate.speculation is None:
+            raise SpaceError(f"The engine cannot start: {reason}.", "Change engine_args in the search space.")
+        else:
+            impossible.append((candidate, reason))
+    if impossible and not any(candidate.speculation for candidate in possible):
+        reasons = "; ".join(dict.fromkeys(reason for _, reason in impossible))
+        raise SpaceError(f"This engine can run none of the drafts: {reasons}.", _OTHER_DRAFT)
+    return tuple(possible), tuple(impossible)

@@ -53,13 +53,13 @@ def plan(
     """Return what a sweep of `space` with `engine` would start.
 
     workers: how many engines run side by side; a baseline is measured on each of them.
-    refused: why a candidate is left out because of its models' files, by key.
+    refused: why a candidate is left out that the tables would allow, by key.
     Raises EngineNotFound for an engine older than the tables.
     """
     tried = candidates(space)
-    by_files = refused or {}
+    more = refused or {}
     reasons = [
-        (candidate, unavailable_reason(candidate, engine.version, engine.build) or by_files.get(candidate.key))
+        (candidate, unavailable_reason(candidate, engine.version, engine.build) or more.get(candidate.key))
         for candidate in tried
     ]
     possible = [candidate for candidate, reason in reasons if reason is None]
