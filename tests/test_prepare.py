@@ -55,12 +55,12 @@ def test_what_the_engine_cannot_run_is_listed_and_its_newness_is_said(monkeypatc
         return Ability(engine, note="this engine is new")
 
     monkeypatch.setattr(module, "ability", newer)
-    more = "  - {method: medusa, model: a/heads, k: 2}\nload_points:"
+    more = "  - {method: ngram, options: {disable_by_batch_size: 8}, k: 2}\nload_points:"
     Path("space.yaml").write_text(SPACE.format(target="simulated", draft="good").replace("load_points:", more))
     found = prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml"))
     assert {c.draft_name for c in found.candidates} == {"none", "good"}
     (label,) = found.manifest.unavailable
-    assert "the last release with it is 0.32.0" in found.manifest.unavailable[label]
+    assert "the last release with it is 0.16.0" in found.manifest.unavailable[label]
     assert list(found.refused.values()) == [found.manifest.unavailable[label]]
     assert "this engine is new" in found.notes
     assert f"not tried: {label}: {found.manifest.unavailable[label]}" in found.notes
