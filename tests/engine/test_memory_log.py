@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.engine.memory_log import engine_memory
-from tuner.records import EngineMemory
+from tuner.engine.process import Launch, launched_facts
+from tuner.records import EngineMemory, Trial
+from tuner.store.codec import StoredRecord, decode_record, encode_record
 
 HERE = Path(__file__).parent
 GIB = 2**30
@@ -85,3 +88,21 @@ def test_checkpoints_of_one_process_add_up_and_those_of_workers_do_not() -> None
 def test_any_text_is_survived(text: str) -> None:
     engine_memory(text)
     engine_memory(f"Available KV cache memory: {text} GiB Model loading took {text} GiB Checkpoint size: {text} GiB")
+
+
+def test_a_record_keeps_what_the_engine_said(tmp_path: Path, make_trial: Callable[..., Trial]) -> None:
+    log = tmp_path / "engine.log"
+    log.write_text((HERE.parent / "memory/logs/cpu-auto.log").read_text(encoding="utf-8"), encoding="utf-8")
+    launch = Launch((), {}, log, 1, "name", "key", 1.0, 1.0, "0.32.0")
+    facts = launched_facts(launch)
+    assert facts.memory is not None and facts.memory.kv_requests == 55.0
+    assert facts.kv_cache_tokens == 56320
+    record = make_trial(k=3, memory=facts.memory).record
+    read = decode_record(encode_record(StoredRecord(record, "run", "0"))).record
+    assert read.engine is not None and read.engine.memory == facts.memory
+
+
+def test_a_record_without_it_still_loads() -> None:
+    for path in (HERE.parent / "data").glob("*/trials/*/record.json"):
+        engine = decode_record(path.read_bytes()).record.engine
+        assert engine is not None and engine.memory is None
