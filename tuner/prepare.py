@@ -227,6 +227,7 @@ def _manifest(
         space_source=space.source,
         engine_version=engine.version,
         engine_build=engine.build,
+        engine_wheel=engine.wheel,
         load_points=space.load_points,
         protocol=space.protocol,
         inflection_threshold=space.objective.inflection_threshold,

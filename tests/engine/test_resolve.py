@@ -46,7 +46,9 @@ def test_the_build_shows_in_name_or_version(engines_python: Path, distribution: 
     (site,) = engines_python.parents[1].glob("lib/*/site-packages")
     shutil.rmtree(site)
     installed(site, distribution, version)
-    assert resolve_engine(str(engines_python)) == Engine("vllm", str(engines_python), version, build)
+    engine = resolve_engine(str(engines_python))
+    assert engine == Engine("vllm", str(engines_python), version, build)
+    assert engine.wheel == f"{distribution}=={version}"
 
 
 def test_a_script_leads_to_its_interpreter(engines_python: Path) -> None:

@@ -58,7 +58,11 @@ class Identity(Part):
 
 
 class Engine(Part):
-    """version, build: vLLM's, "sim" for the simulated engine.  wheel, image: where it came from, null if not known."""
+    """The engine that was measured.
+
+    version, build: vLLM's, "sim" for the simulated engine.  wheel: distribution, as pip names it ("vllm==0.32.0").
+    image: of the container.  null: not known.
+    """
 
     version: str
     build: str

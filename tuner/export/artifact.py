@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -29,6 +30,7 @@ from tuner.export.values import measured_figures, plain_mapping
 from tuner.records import Answer, Candidate, Findings, Json, Trial, Verdict
 
 SERVE_ENV = "serve.env"
+_WRITTEN = re.compile(r"(?:serve|alerts)(?:-t[\d.e+-]+?)?(?:\.(?:static|speculate|baseline))?\.yaml")
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,11 @@ def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
                 known.alert, context.target, candidate, starts, known.recommended.baseline_serve_config
             )
     return files
+
+
+def may_be_written(name: str) -> bool:
+    """Whether artifact_files names some file so: where it does not now, such a file is of an earlier answer."""
+    return _WRITTEN.fullmatch(name) is not None
 
 
 def _serve_files(findings: Findings, answer: Answer, target: str) -> dict[str, str]:
@@ -222,4 +229,12 @@ def _model(ref: str, known: Mapping[str, Any], revision: str | None) -> model.Mo
     return model.ModelIdentity.model_validate({"hash": None, "of": None, **kept, "id": ref, "revision": revision})
 
 
-__all__ = ["BEST_CONFIG", "SERVE_BASELINE", "SERVE_ENV", "RunContext", "artifact_files", "best_config"]
+__all__ = [
+    "BEST_CONFIG",
+    "SERVE_BASELINE",
+    "SERVE_ENV",
+    "RunContext",
+    "artifact_files",
+    "best_config",
+    "may_be_written",
+]

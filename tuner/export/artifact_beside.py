@@ -9,7 +9,7 @@ from tuner.analysis.statistics import median
 from tuner.artifact import beside
 from tuner.export.artifact_text import Cleaner
 from tuner.export.values import rounded
-from tuner.records import Answer, Candidate, Findings, LoadFigures, RequestSample, SameOutput, Trial
+from tuner.records import Answer, Candidate, EngineFacts, Findings, LoadFigures, RequestSample, SameOutput, Trial
 from tuner.space.side_effects import side_effects
 
 _WORST_FIRST = (
@@ -94,15 +94,23 @@ def _room(trials: Sequence[Trial]) -> beside.Room | None:
     engines = [trial.record.engine for trial in trials if trial.record.engine]
     if not engines:
         return None
-    tokens, length = _least(e.kv_cache_tokens for e in engines), _least(e.max_model_len for e in engines)
+    tokens = _least(e.kv_cache_tokens for e in engines)
     asked = trials[0].record.candidate.engine_args.get("max_num_seqs")
     devices = [repeat.device for trial in trials for load in trial.record.loads for repeat in load.repeats]
     return beside.Room(
         kv_cache_tokens=tokens,
         max_num_seqs=asked if isinstance(asked, int) else None,
-        full_length_requests=rounded(tokens / length) if tokens is not None and length else None,
+        full_length_requests=min((n for n in map(_full_length_requests, engines) if n is not None), default=None),
         peak_device_memory_bytes=_most(device.gpu_memory_bytes for device in devices if device is not None),
     )
+
+
+def _full_length_requests(engine: EngineFacts) -> float | None:
+    """Return how many requests of max_model_len fit: the engine's own count, else by tokens."""
+    if engine.memory is not None and engine.memory.kv_requests is not None:
+        return rounded(engine.memory.kv_requests)
+    tokens, length = engine.kv_cache_tokens, engine.max_model_len
+    return rounded(tokens / length) if tokens is not None and length else None
 
 
 def _least(values: Iterable[int | None]) -> int | None:

@@ -24,6 +24,7 @@ class RunManifest:
     draft_ks: K that may be measured, by draft name; {} in runs of older versions.  traffic: what the load points weigh
     by.
     target_revision, draft_revisions: of the hub, where the model was a snapshot in its cache.
+    engine_wheel: the distribution that the engine came with, "" where it is not known.
     goal: what decides between settings, and what they must keep to.  notices: what files told before the first start.
     """
 
@@ -50,6 +51,7 @@ class RunManifest:
     notices: tuple[Notice, ...] = ()
     target_revision: str | None = None
     draft_revisions: Mapping[str, str] = field(default_factory=dict)
+    engine_wheel: str = ""
 
     @property
     def temperatures(self) -> tuple[float, ...]:
