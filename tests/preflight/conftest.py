@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import struct
+from collections.abc import Callable, Mapping
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,70 @@ def make_model(tmp_path: Path) -> Callable[..., Path]:
         (directory / "config.json").write_text(json.dumps({"max_position_embeddings": context}))
         (directory / "model.safetensors").write_bytes(b"weights")
         write_tokenizer(directory, chat_template)
+        return directory
+
+    return make
+
+
+def tokenizer_json(tokens: Mapping[str, int], added: Mapping[str, int]) -> dict[str, Any]:
+    """What a tokenizer.json says of its token map."""
+    model = {"type": "WordLevel", "vocab": dict(tokens), "unk_token": "<unk>"}
+    return {"model": model, "added_tokens": [{"id": number, "content": text} for text, number in added.items()]}
+
+
+def write_tensors(file: Path, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
+    """A safetensors file that is its header and nothing else: what preflight reads of one."""
+    width = {"BF16": 2, "F32": 4, "I32": 4, "U8": 1}
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, (dtype, shape) in tensors.items():
+        begin, end = end, end + width[dtype] * prod(shape)
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    file.write_bytes(struct.pack("<Q", len(text)) + text)
+
+
+WORDS = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3, "b": 4, "c": 5}
+LLAMA: dict[str, Any] = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "vocab_size": 6,
+    "hidden_size": 8,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "intermediate_size": 16,
+    "head_dim": 4,
+    "max_position_embeddings": 64,
+    "torch_dtype": "bfloat16",
+}
+
+
+@pytest.fixture
+def make_files(tmp_path: Path) -> Callable[..., Path]:
+    """Return a function that makes a small model as preflight reads it; entries of `config` replace the usual ones."""
+
+    def make(
+        name: str = "target",
+        *,
+        tokens: Mapping[str, int] | None = None,
+        added: Mapping[str, int] | None = None,
+        rows: int | None = None,
+        hidden: int = 8,
+        chat_template: str | None = CHAT_TEMPLATE,
+        **config: Any,
+    ) -> Path:
+        directory = tmp_path / name
+        directory.mkdir()
+        settings = {
+            key: value for key, value in {**LLAMA, "hidden_size": hidden, **config}.items() if value is not None
+        }
+        (directory / "config.json").write_text(json.dumps(settings))
+        has = rows if rows is not None else settings["vocab_size"]
+        layer = {"model.layers.0.mlp.down_proj.weight": ("BF16", (hidden, 16))}
+        write_tensors(directory / "model.safetensors", {"model.embed_tokens.weight": ("BF16", (has, hidden)), **layer})
+        write_tokenizer(directory, chat_template)
+        (directory / "tokenizer.json").write_text(json.dumps(tokenizer_json(tokens or WORDS, added or {})))
         return directory
 
     return make

@@ -77,16 +77,6 @@ def test_the_smallest_max_model_len_counts(make_model: MakeModel, by_words: list
         check(space(choices={"max_model_len": (64, 25)}), model)
 
 
-def test_drafts_are_checked(make_model: MakeModel, by_words: list[TokenizerSpec]) -> None:
-    model, draft = make_model(), make_model("draft")
-    ngram = DraftSpec("n-gram", "ngram", None, {}, (1,))
-    good = DraftSpec("good", "draft_model", str(draft), {}, (1,))
-    check(space(drafts=(ngram, good)), model)
-    (draft / "config.json").unlink()
-    with pytest.raises(ModelError, match=r"draft 'good': .* has no config.json"):
-        check(space(drafts=(ngram, good)), model)
-
-
 def test_a_class_is_not_looked_for_on_disk(make_model: MakeModel, by_words: list[TokenizerSpec]) -> None:
     check(space(drafts=(DraftSpec("mine", "custom_class", "my.module.Proposer", {}, (1,)),)), make_model())
 

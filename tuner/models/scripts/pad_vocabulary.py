@@ -87,16 +87,17 @@ def rows_now(names: dict[Path, list[str]]) -> int:
         return int(opened.get_slice(name).get_shape()[0])
 
 
-def rewrite(file: Path, names: list[str], out: Path, have: int, rows: int) -> dict[str, list[int]]:
-    """Write one file with its vocabulary tensors resized; the others go through unchanged."""
+def rewrite(file: Path, names: list[str], out: Path, have: int, rows: int) -> int:
+    """Write one file with its vocabulary tensors resized, the others unchanged; return how many bytes it grew by."""
     from safetensors.torch import load_file, save_file
 
     tensors = load_file(file)
+    before = sum(tensor.nbytes for tensor in tensors.values())
     for name in names:
         check(name, tensors[name], have)
         tensors[name] = resized(tensors[name], rows).contiguous()
     save_file(tensors, out / file.name, metadata={"format": "pt"})
-    return {name: [have, rows] for name in names}
+    return sum(tensor.nbytes for tensor in tensors.values()) - before
 
 
 def write_config(source: Path, out: Path, rows: int) -> None:
@@ -141,8 +142,8 @@ def main(source: Path, out: Path, rows: int) -> int:
         grown = 0
         for file in files:
             if names[file]:
-                changed |= rewrite(file, names[file], out, have, rows)
-                grown += (out / file.name).stat().st_size - file.stat().st_size
+                grown += rewrite(file, names[file], out, have, rows)
+                changed |= {name: [have, rows] for name in names[file]}
             else:
                 shutil.copyfile(file, out / file.name)
         write_config(source, out, rows)

@@ -44,7 +44,7 @@ def shorter_draft(setting: Setting) -> Notice | None:
         "draft_context_shorter",
         Level.WARNING,
         f"its context is {own} tokens and the target serves {served}: once a request is that long "
-        f"(less K), the engine proposes placeholders for its whole batch: they are verified, at full cost, and rejected",
+        f"(less K), the engine proposes placeholders for its whole batch: verified at full cost, and rejected",
         f"Set max_model_len: {own} if requests are never longer, or take a draft with a longer context.",
         draft_context=own,
         served_context=served,

@@ -1,0 +1,49 @@
+"""Whether padding is what a draft needs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tuner.errors import ModelError
+from tuner.preflight.padding import rows_for
+
+MakeFiles = Callable[..., Path]
+SHUFFLED = {"<unk>": 0, "<s>": 1, "</s>": 2, "c": 3, "a": 4, "b": 5}
+
+
+def rows(draft: Path, target: Path) -> int:
+    return rows_for(str(draft), str(target), python=sys.executable).rows
+
+
+def test_the_targets_size_is_wanted(make_files: MakeFiles) -> None:
+    assert rows(make_files("draft"), make_files(vocab_size=8)) == 8
+    assert rows(make_files("wide", vocab_size=16), make_files("narrow", vocab_size=8)) == 8
+
+
+@pytest.mark.parametrize(
+    ("draft", "target", "message"),
+    [
+        ({"tokens": SHUFFLED}, {"vocab_size": 8}, r"another tokenizer: 3 token ids .* first id 3 \('c', the .* 'a'\)"),
+        ({}, {}, "has vocab_size 6 already"),
+        ({"added": {"<new>": 9}, "vocab_size": 16}, {"vocab_size": 8}, "token ids up to 9, and the .* vocab_size is 8"),
+        ({}, {"vocab_size": None}, "names no vocab_size"),
+    ],
+)
+def test_what_padding_cannot_mend_is_refused(
+    make_files: MakeFiles, draft: dict[str, object], target: dict[str, object], message: str
+) -> None:
+    if target.get("vocab_size", 6) is None:
+        target = {**target, "rows": 6}
+    with pytest.raises(ModelError, match=message):
+        rows(make_files("draft", **draft), make_files(**target))
+
+
+def test_a_draft_without_a_tokenizer_is_padded_with_a_note(make_files: MakeFiles) -> None:
+    draft = make_files("draft")
+    (draft / "tokenizer.json").unlink()
+    wanted = rows_for(str(draft), str(make_files(vocab_size=8)), python=sys.executable)
+    assert wanted.rows == 8 and "could not be compared" in wanted.note
