@@ -22,6 +22,7 @@ _COMMANDS = {
     "check": "tuner.cli.check:check",
     "history": "tuner.cli.history:history",
     "doctor": "tuner.cli.doctor:doctor",
+    "methods": "tuner.cli.methods:methods",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
 }
@@ -60,6 +61,7 @@ def cli() -> None:
     tuner check ARTIFACT            does a best_config.yaml still hold on this machine
     tuner history MODEL             the sweeps of a model, and what changed between them
     tuner doctor                    what is in the way of a sweep on this machine
+    tuner methods                   the methods of speculation, and which of them an engine can run
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
     """

@@ -12,6 +12,7 @@ from tuner.engine.help import EngineHelp, NoHelp, engine_help
 from tuner.engine.resolve import Engine
 from tuner.errors import EngineNotFound, SpaceError
 from tuner.records import Candidate
+from tuner.space.availability import method_unavailable
 from tuner.space.candidates import candidates, packages_needed, unavailable_reason
 from tuner.space.engine_flags import known_engine_args
 from tuner.space.methods import METHODS
@@ -46,6 +47,11 @@ class Ability:
         reason = unavailable_reason(candidate, self.engine.version, self.engine.build, self.lacking)
         return reason or (self.help.refusal(candidate) if self.help else None)
 
+    def method_refusal(self, name: str) -> str | None:
+        """Return why the engine cannot run a method, whatever its options; None if as far as can be told it can."""
+        reason = method_unavailable(name, self.engine.version, self.engine.build, self.lacking)
+        return reason or (self.help.method_refusal(name) if self.help else None)
+
 
 def ability(space: SearchSpace, engine: Engine) -> Ability:
     """Ask the engine's environment what the space makes it necessary to know; no engine is started.
@@ -53,18 +59,27 @@ def ability(space: SearchSpace, engine: Engine) -> Ability:
     The help is read where the engine is newer than the tables, or the space has a flag that no table has.
     Raises EngineNotFound for a release before 0.8.5, or an interpreter that does not run.
     """
-    row = version_row(engine.version)
+    unknown = [name for name in (*space.engine_args, *space.choices) if name not in known_engine_args()]
+    return _asked(engine, packages_needed(space), unknown)
+
+
+def whole_ability(engine: Engine) -> Ability:
+    """Ask the engine's environment what any method may need; else as `ability`."""
+    return _asked(engine, [row.package.name for row in METHODS.values() if row.package], ())
+
+
+def _asked(engine: Engine, packages: Collection[str], unknown: Collection[str]) -> Ability:
+    known = version_row(engine.version).known
     if engine.kind == "sim":
         return Ability(engine)
-    lacking = lacking_packages(engine.python, packages_needed(space))
-    unknown = [name for name in (*space.engine_args, *space.choices) if name not in known_engine_args()]
-    if row.known and not unknown:
+    lacking = lacking_packages(engine.python, packages)
+    if known and not unknown:
         return Ability(engine, lacking)
     try:
         found, problem = engine_help(engine), ""
     except NoHelp as error:
         found, problem = None, error.message.rstrip(".")
-    return Ability(engine, lacking, found, _note(engine, row.known, unknown, problem))
+    return Ability(engine, lacking, found, _note(engine, known, unknown, problem))
 
 
 def _note(engine: Engine, known: bool, unknown: Collection[str], problem: str) -> str:

@@ -52,9 +52,12 @@ class EngineHelp:
         missing = [word for word in wanted if word not in self.flags]
         if missing:
             return f"the engine's own --help does not have {', '.join(missing)}"
-        spec = candidate.speculation
-        if spec is not None and self.methods and spec.method not in self.methods:
-            return f"the engine's own --help does not have {spec.method} among the values of --spec-method"
+        return self.method_refusal(candidate.speculation.method) if candidate.speculation else None
+
+    def method_refusal(self, name: str) -> str | None:
+        """Return why the engine does not have a method, None if its help has it or names none."""
+        if self.methods and name not in self.methods:
+            return f"the engine's own --help does not have {name} among the values of --spec-method"
         return None
 
 
