@@ -88,5 +88,6 @@ def test_extras_are_measured_after_all_else_resume_and_explain(workshop: Path) -
     told = json.loads(json.dumps(diagnosis(result.report)))
     assert told["draft_and_target"][0]["target_over_draft"]["value"] == row.ratio.value
     assert told["dragged_along"][0]["reproduced_by"] == "--no-async-scheduling"
-    assert any("good alone takes" in sentence for sentence in told["findings"])
-    assert any("drags along synchronous scheduling" in sentence for sentence in told["findings"])
+    causes = {cause.code: cause for cause in result.report.findings.diagnoses}
+    assert "these settings alone are 0." in causes["settings_changed"].evidence[0]  # measured, so with its cost
+    assert "## Why" in report and causes["settings_changed"].what in report

@@ -74,7 +74,14 @@ def test_a_real_gpu_run_read_again(tmp_path: Path) -> None:
     warnings = " ".join(report.findings.warnings)
     assert "not finished" in warnings
     assert "measured once" in warnings
-    assert "using the V1 model runner instead" in warnings
+    assert "using the V1 model runner instead" not in warnings  # it stands beside the result, once
+    page = (run / "report.md").read_text(encoding="utf-8")
+    assert page.count("speculative method 'draft_model'; using the V1 model runner instead") == 1
+    assert (
+        page.index("## Why")
+        < page.index("## What to keep in mind")
+        < page.index("## What the engine changed by itself")
+    )
     weak = [curve for curve in answer.curves if curve.draft_name == "weak"]
     assert all(curve.best_k == 0 for curve in weak)
     assert (run / "plots" / "speedup-t0.png").is_file()

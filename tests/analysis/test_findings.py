@@ -12,7 +12,7 @@ from tuner.analysis.comparison import objective_speedup
 from tuner.analysis.findings import findings
 from tuner.analysis.levels import per_sweep_confidence
 from tuner.errors import NothingMeasured
-from tuner.records import Answer, FailureKind, LoadPoint, Role, Sampling, Trial, Verdict
+from tuner.records import Answer, ChangedSettings, FailureKind, LoadPoint, Role, Sampling, Trial, Verdict
 
 C1, C8, C64 = (LoadPoint("chat", c, 33) for c in (1, 8, 64))
 Make = Callable[..., Trial]
@@ -435,14 +435,18 @@ def test_an_unknown_drift_is_a_warning(make_trial: Make) -> None:
     assert any("measured once" in line for line in result.warnings)
 
 
-def test_warnings_name_what_the_engine_changed_under_speculation(make_trial: Make) -> None:
+def test_what_the_engine_changed_is_a_finding_and_no_warning(make_trial: Make) -> None:
     trials = [
         make_trial(changed_settings=("both",)),
         make_trial(1, k=2, changed_settings=("both", "Disabling async scheduling")),
         make_trial(2, k=4, changed_settings=("Disabling async scheduling",)),
     ]
-    lines = [line for line in findings(trials, (C1,)).warnings if "changed a setting" in line]
-    assert lines == ["the engine changed a setting by itself with good K=2, good K=4: Disabling async scheduling"]
+    found = findings(trials, (C1,))
+    assert found.changed_settings == (
+        ChangedSettings(("good K=2", "good K=4"), ("Disabling async scheduling",)),
+        ChangedSettings((), ("both",), everywhere=True),
+    )
+    assert not any("Disabling" in line for line in found.warnings)
 
 
 def test_warnings_name_invalid_repeats_and_failures(make_trial: Make) -> None:

@@ -147,7 +147,11 @@ def test_diagnose_says_why_and_serves_the_draft_alone(capsys: pytest.CaptureFixt
     assert document["dragged_along"][0]["changes"] == ["synchronous scheduling"]
     assert document["second_baselines"] == []
     assert document["acceptance"][0]["candidate"] == "good K=2"
-    assert "- good alone takes" in told.err and "## Draft and target apart" in told.err
+    assert "At temperature 0: " in told.err and "## Draft and target apart" in told.err
+    causes = {cause["code"]: cause for cause in document["diagnoses"]}
+    assert causes["settings_changed"]["subject"] == "good"
+    assert set(causes["settings_changed"]) == {"code", "subject", "what", "evidence", "confidence", "next_step"}
+    assert told.err.count(causes["settings_changed"]["what"]) == 1 and "## Why" in told.err
 
 
 @pytest.mark.parametrize(

@@ -64,3 +64,9 @@ def test_noise_as_section_table_and_json_agree(make_trial: Make) -> None:
     assert life in section and life in table
     assert "smallest speedup (3 lives, 12 at most)" in section
     assert str(document).count("'value': 0.09531") == 2  # from life to life, and of one life: the repeats agree
+
+
+def test_heads_that_no_engine_serves_alone_are_named_where_that_was_asked_for(make_trial: Make) -> None:
+    nothing = Apart((), (), {})
+    assert list(apart_section(nothing, {"eagle": "a head"})) == []
+    assert "- eagle was not served alone: a head" in apart_section(nothing, {"eagle": "a head"}, asked=True)

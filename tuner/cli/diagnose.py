@@ -63,6 +63,7 @@ def diagnose(
     from tuner.prepare import SweepRequest
     from tuner.report import explanation_sections
     from tuner.report_sections.diagnoses import diagnoses_section
+    from tuner.words import verdict_words
 
     request = SweepRequest(
         target,
@@ -77,9 +78,12 @@ def diagnose(
         drafts_alone=drafts_alone,
     )
     result = swept(request, SessionArguments(**session))
-    for line in explanation_sections(result.report.explanation, result.report.manifest):
-        click.echo(line, err=as_json)
+    for answer in result.report.findings.answers:
+        words = f"At temperature {answer.temperature:g}: {verdict_words(answer)}. {answer.why}\n"
+        click.echo(words, err=as_json)
     for line in diagnoses_section(result.report.findings.diagnoses):
+        click.echo(line, err=as_json)
+    for line in explanation_sections(result.report.explanation, result.report.manifest):
         click.echo(line, err=as_json)
     click.echo(f"report: {result.report.run / 'report.md'}", err=as_json)
     if as_json:

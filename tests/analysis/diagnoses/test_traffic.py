@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analysis.diagnoses.seeing import C1, C16, Make, by_concurrency, drifting, said, seen, the, with_gpu
-from tuner.records import Confidence, Figure, Trial, Verdict
+from tuner.records import Confidence, Figure, Protocol, Trial, Verdict
 
 LOADS = (C1, C16)
 
@@ -21,9 +21,22 @@ def test_past_the_crossover_with_the_same_acceptance_it_is_the_load(make_trial: 
     sweep = seen(crossing(make_trial, 0.03), LOADS)
     assert sweep.findings.answers[0].verdict is Verdict.SPECULATE_BELOW
     one = the("saturated", sweep)
-    assert one.confidence is Confidence.HIGH and one.subject == "concurrency 16"
+    assert one.confidence is Confidence.MEDIUM and one.subject == "concurrency 16"  # of one engine life each
     assert "at concurrency 1 and at 0.73x" in one.evidence[0] and "80 % accepted" not in one.evidence[0]
     assert one.evidence[1].startswith("a step takes 1.7") and "serve.baseline.yaml" in one.next_step
+
+
+def test_fresh_lives_make_it_clear(make_trial: Make) -> None:
+    rounds = [
+        make_trial(10 + 2 * r + i, k=k, tpot=tpot, loads=LOADS, final_round=r)
+        for r in range(4)
+        for i, (k, tpot) in enumerate(
+            ((0, by_concurrency(c1=0.02, c16=0.022)), (3, by_concurrency(c1=0.012, c16=0.03)))
+        )
+    ]
+    sweep = seen([*crossing(make_trial, 0.03), *rounds], LOADS, protocol=Protocol(lives=4, max_lives=4))
+    one = the("saturated", sweep)
+    assert one.confidence is Confidence.HIGH and "probably" not in one.what
 
 
 def test_a_larger_k_that_still_pays_there_speaks_against_it(make_trial: Make) -> None:

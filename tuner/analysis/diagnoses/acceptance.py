@@ -161,7 +161,11 @@ def _cost(seen: Measured, line: Line) -> list[str]:
     if growth is None or growth.value is None or tokens is None:
         return said
     wanted = need(1.0, point.k, growth).acceptance
-    least = f": {share(wanted)} of all tokens" if wanted.value is not None else f": more than K = {point.k} can give"
+    least = (
+        f", with {share(wanted)} of them accepted, each alike"
+        if wanted.value is not None
+        else f": more than K = {point.k} can give"
+    )
     cost = f"there a step takes as long as {growth.value:.2f} plain ones and gives {tokens:.2f} tokens"
     return [*said, f"{cost}; to pay, it has to give {growth.value:.2f}{least}"]
 

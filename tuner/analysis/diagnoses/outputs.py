@@ -49,14 +49,7 @@ def near_ties(seen: Measured) -> Iterator[Diagnosis]:
         yield Diagnosis(
             code="outputs_near_ties",
             subject=candidate.label,
-            what=(
-                f"Some answers of {candidate.label} part from its target's "
-                + (
-                    "at near-ties, which rounding decides."
-                    if sure
-                    else "not clearly more than the target's own: rounding."
-                )
-            ),
+            what=f"Some answers of {candidate.label} part from its target's{_how(sure)}",
             evidence=(f"{_where(seen, worst)}: {worst.load.sameness.note if worst.load.sameness else ''}",),
             confidence=Confidence.HIGH if sure else Confidence.LOW,
             next_step=(
@@ -95,6 +88,12 @@ def _by_candidate(seen: Measured, verdicts: tuple[SameOutput, ...]) -> Found:
             if trial.candidate.k and load.sameness is not None and load.sameness.verdict in verdicts:
                 found.setdefault(trial.candidate.key, (trial.candidate, []))[1].append(Point(trial, load))
     return found
+
+
+def _how(sure: bool) -> str:
+    return (
+        " at near-ties, which rounding decides." if sure else ", not clearly more often than its own: likely rounding."
+    )
 
 
 def _where(seen: Measured, point: Point) -> str:

@@ -46,7 +46,26 @@ RULES = (
 
 
 def diagnoses(seen: Measured) -> tuple[Diagnosis, ...]:
-    """Return the causes that the measurements show: likely ones first, in the rules' order; asides last."""
+    """Return the causes that the measurements show, each once: likely ones first, asides last.
+
+    Among these, what is about the recommended draft (where there is none, the nearest) comes before what is about others
+    or several; then in the rules' order.
+    """
+    elsewhere = _other_subjects(seen)
     found = [(rule, one) for rule in RULES for one in rule.find(seen)]
-    ordered = sorted(found, key=lambda pair: (pair[0].aside, pair[1].confidence is Confidence.LOW))
-    return tuple(dict.fromkeys(one for _, one in ordered))
+
+    def rank(pair: tuple[Rule, Diagnosis]) -> tuple[bool, bool, bool]:
+        rule, one = pair
+        return rule.aside, one.confidence is Confidence.LOW, one.subject in elsewhere or ", " in one.subject
+
+    return tuple(dict.fromkeys(one for _, one in sorted(found, key=rank)))
+
+
+def _other_subjects(seen: Measured) -> frozenset[str]:
+    """Return what diagnoses may call the drafts that no answer is about."""
+    asked = [candidate for answer in seen.findings.answers for candidate in (answer.best, answer.runner_up)]
+    drafts = {candidate.draft_name for candidate in asked if candidate is not None and candidate.k}
+    if not drafts:
+        return frozenset()
+    lines = [line for line in seen.lines if line.first.draft_name not in drafts]
+    return frozenset(name for line in lines for name in (line.subject, *(t.candidate.label for t in line.candidates)))

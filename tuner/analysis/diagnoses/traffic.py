@@ -138,7 +138,7 @@ def _saturated(seen: Measured, line: Line, there: Point, beyond: Point) -> Diagn
             f"against it: {other.trial.candidate.label}, which checks more tokens, was measured at "
             f"{multiple(other.speedup or _NONE)} there"
         )
-    clear = (beyond.speedup.high or 1.0) < 1.0 and there.pays
+    clear = (beyond.speedup.high or 1.0) < 1.0 and there.pays and beyond.trial.lives > 1
     return Diagnosis(
         code="saturated",
         subject=f"concurrency {high}",
