@@ -1,7 +1,7 @@
 from pathlib import Path
 
-from tuner.provenance import fingerprint, machine, profile_identity
-from tuner.records import EvalSet, LoadPoint, Prompt, Protocol
+from tuner.provenance import fingerprint, machine, only_hashed_otherwise, profile_identity
+from tuner.records import EvalSet, Json, LoadPoint, Prompt, Protocol
 
 
 def test_a_profile_is_its_content_and_a_preset_its_name(tmp_path: Path) -> None:
@@ -34,3 +34,17 @@ def test_fingerprint_changes_with_the_protocol_but_not_with_the_baseline_at_the_
 
 def test_machine_names_its_processor() -> None:
     assert machine()["cpu"]
+
+
+def test_a_run_whose_models_were_only_hashed_otherwise_is_told_from_one_of_other_models() -> None:
+    def of(scheme: int | None, hash_: str, size: int = 5, version: str = "1") -> dict[str, Json]:
+        known: dict[str, Json] = {"hash": hash_, "of": "content", "weight_bytes": size}
+        model: dict[str, Json] = known if scheme is None else {**known, "scheme": scheme}
+        return {"engine": {"version": version}, "target": model, "drafts": {"good": model}}
+
+    assert only_hashed_otherwise(of(None, "a"), of(2, "b"))
+    assert not only_hashed_otherwise(of(2, "a"), of(2, "b"))
+    assert not only_hashed_otherwise(of(2, "a"), of(2, "a"))
+    assert not only_hashed_otherwise(of(None, "a"), of(2, "b", size=6))
+    assert not only_hashed_otherwise(of(None, "a", version="2"), of(2, "b"))
+    assert not only_hashed_otherwise({}, of(2, "b"))

@@ -55,7 +55,7 @@ def run_noise(
         return (LivesAgain(arms, lives, device, session.done, session.budget),)
 
     with RunStore.open(options.out, prepared.fingerprint, _manifest(prepared, options.out)) as store:
-        tell_where(options, store, view)
+        tell_where(options, store, view, prepared.fingerprint)
         summary = store.summary
         measured = measure(prepared, replace(options, max_workers=1), store, view, sources)
         keys = [arm.key for arm in arms]

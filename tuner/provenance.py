@@ -11,11 +11,12 @@ import platform
 import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from tuner.hardware import cpu_model
-from tuner.records import EvalSet, Json, LoadPoint, Protocol
+from tuner.records import EvalSet, Json, LoadPoint, Protocol, canonical_json
 
 
 def profile_identity(profile: str | None) -> str | None:
@@ -57,6 +58,29 @@ def fingerprint(
             **({"distribution_samples": protocol.distribution_samples} if protocol.distribution_samples else {}),
         },
     }
+
+
+def only_hashed_otherwise(one: Mapping[str, Json], other: Mapping[str, Json]) -> bool:
+    """Whether two fingerprints differ in nothing but the scheme by which models were hashed.
+
+    Then an older or newer tuner made one of them, and whether the models are the same cannot be told.
+    """
+    return canonical_json(one) != canonical_json(other) and (
+        _schemes(one) != _schemes(other) and canonical_json(_unhashed(one)) == canonical_json(_unhashed(other))
+    )
+
+
+def _models(fingerprint: Mapping[str, Any]) -> dict[str, Any]:
+    return {"target": fingerprint.get("target", {}), **fingerprint.get("drafts", {})}
+
+
+def _schemes(fingerprint: Mapping[str, Json]) -> set[Any]:
+    return {model.get("scheme") for model in _models(fingerprint).values() if model.get("of") == "content"}
+
+
+def _unhashed(fingerprint: Mapping[str, Json]) -> dict[str, Any]:
+    sizes = {name: (model.get("of"), model.get("weight_bytes")) for name, model in _models(fingerprint).items()}
+    return {**fingerprint, "target": None, "drafts": sizes}
 
 
 def machine() -> dict[str, Json]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from tuner.measuring import Measuring
 from tuner.pool import Pool, open_pool
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
-from tuner.records import Goal, Metric, TrialRecord, short_hash
+from tuner.provenance import only_hashed_otherwise
+from tuner.records import Goal, Json, Metric, TrialRecord, short_hash
 from tuner.search.samplers import Search
 from tuner.search.study import Study
 from tuner.search.telling import Telling
@@ -20,6 +21,8 @@ from tuner.sources import Budget, Source
 from tuner.sources.done import counts_as_done
 from tuner.space.search_space import GRID, GUIDED
 from tuner.store import RunStore
+from tuner.store.codec import Damaged
+from tuner.store.reading import read_identity
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,19 @@ def _beyond_guided(prepared: Prepared) -> bool:
     return prepared.manifest.goal != Goal()
 
 
-def tell_where(options: SweepOptions, store: RunStore, view: SweepView) -> None:
+def tell_where(options: SweepOptions, store: RunStore, view: SweepView, fingerprint: Mapping[str, Json]) -> None:
     """Say what a user has to know about the run directory before anything is measured in it."""
     if store.path != options.out.absolute():
-        view.message(
-            f"{options.out} is a run with other inputs (engine, model, eval set ...): this one is {store.path}"
-        )
+        why = "a run with other inputs (engine, model, eval set ...)"
+        if only_hashed_otherwise(_fingerprint_at(options.out), fingerprint):
+            why = "a run of another release of tuner, which hashed models otherwise"
+        view.message(f"{options.out} is {why}: this one is {store.path}")
     for broken in store.broken:
         view.message(f"set aside: {broken}")
+
+
+def _fingerprint_at(out: Path) -> Mapping[str, Json]:
+    try:
+        return read_identity(out)[0]
+    except (OSError, Damaged):
+        return {}

@@ -92,7 +92,7 @@ def _measure_all(
 
     Return what was measured in the end, and what came of it.
     """
-    tell_where(options, store, view)
+    tell_where(options, store, view, prepared.fingerprint)
     refit = _refit(prepared, options, store)
     measured = Measured()
     while True:
