@@ -3,13 +3,18 @@
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from tuner import prepare as module
 from tuner.engine.ability import Ability
+from tuner.engine.plan import plan
 from tuner.engine.resolve import Engine
 from tuner.errors import SpaceError
+from tuner.preflight.examine import Examined
+from tuner.preflight.inspection import NOT_INSPECTED, Asked, Inspected
 from tuner.prepare import Prepared, SweepRequest, prepare
-from tuner.records import Traffic
+from tuner.records import RunManifest, Traffic
+from tuner.records.notice import Level, Notice
 from tuner.space.search_space import SearchSpace
 
 SPACE = """
@@ -115,7 +120,8 @@ def test_a_draft_from_the_hub_is_known_by_its_snapshot(workshop: Path, monkeypat
     monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
     found = []
     for snapshot in snapshots:
-        monkeypatch.setattr(module, "check_draft", lambda *_, directory=snapshot, **__: directory)
+        seen = Inspected(Examined(), drafts={"good": snapshot})
+        monkeypatch.setattr(module, "inspect_models", lambda *_, seen=seen, **__: seen)
         found.append(prepared(draft="org/draft").fingerprint["drafts"])
     assert found[0] != found[1]
 
@@ -123,8 +129,8 @@ def test_a_draft_from_the_hub_is_known_by_its_snapshot(workshop: Path, monkeypat
 @pytest.mark.parametrize(("build", "gpus"), [("cpu", 0), ("cuda", 1)])
 def test_a_cpu_engine_takes_no_gpu(build: str, gpus: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "resolve_engine", lambda spec: Engine("vllm", "python", "0.32.0", build))
-    for name in ("check_target", "check_draft"):
-        monkeypatch.setattr(module, name, lambda *_, **__: "nowhere")
+    monkeypatch.setattr(module, "check_target", lambda *_, **__: "nowhere")
+    monkeypatch.setattr(module, "inspect_models", lambda *_, **__: NOT_INSPECTED)
     monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
     assert prepared().gpus_per_worker == gpus
 
@@ -138,3 +144,36 @@ def test_the_check_of_sampled_answers_is_part_of_the_protocol_and_needs_a_temper
     prepared()
     with pytest.raises(SpaceError, match="no load point above temperature 0"):
         prepare(SweepRequest(space="space.yaml", engine="sim:sim.yaml", distribution_samples=32))
+
+
+def test_what_files_say_of_a_draft_is_kept_with_the_run(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    error = Notice("padded_vocab_size", Level.ERROR, "good", "its vocab_size is 8", "Pad it.")
+    warning = Notice("draft_context_shorter", Level.WARNING, "good", "its context is short", evidence={"draft": 8})
+    monkeypatch.setattr(module, "resolve_engine", lambda spec: Engine("vllm", "python", "0.32.0", "cpu"))
+    monkeypatch.setattr(module, "check_target", lambda *_, **__: "nowhere")
+    monkeypatch.setattr(module, "check_inputs", lambda *_, **__: {})
+
+    def inspect(asked: Asked, **_: object) -> Inspected:
+        k1 = next(candidate for candidate in asked.candidates if candidate.k == 1)
+        return Inspected(Examined((error, warning), {k1.key: error.what}))
+
+    monkeypatch.setattr(module, "inspect_models", inspect)
+    found = prepared()
+    assert [candidate.k for candidate in found.candidates] == [0, 3]
+    assert found.manifest.draft_ks == {"good": (3,)}
+    assert found.manifest.unavailable == {"good K=1": "its vocab_size is 8"}
+    assert found.manifest.notices == (error, warning)
+    assert "not tried: good K=1: its vocab_size is 8" in found.notes
+    assert "warning: good: its context is short." in found.notes
+    planned = plan(found.space, found.engine, found.target, refused=found.refused)
+    assert [start.candidate.k for start in planned.starts] == [0, 3, 0]
+    stored = TypeAdapter(RunManifest)
+    assert stored.validate_json(stored.dump_json(found.manifest)) == found.manifest
+    old = stored.dump_python(found.manifest, mode="json")
+    del old["notices"]
+    assert stored.validate_python(old).notices == ()
+
+
+def test_a_simulated_engine_has_no_files_to_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "inspect_models", lambda *_, **__: pytest.fail("it read files"))
+    assert prepared().manifest.notices == ()
