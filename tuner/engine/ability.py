@@ -26,6 +26,7 @@ import importlib.util, json, sys
 print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name) is None]))
 """
 
+_OTHER_ARGS = "Change engine_args (or unchecked_engine_args, choices) in the search space."
 _OTHER_DRAFT = "Try another method or engine; `tuner methods` shows what this one can run."
 
 
@@ -131,7 +132,7 @@ def split(space: SearchSpace, found: Ability) -> tuple[tuple[Candidate, ...], tu
         if reason is None:
             possible.append(candidate)
         elif candidate.speculation is None:
-            raise SpaceError(f"The engine cannot start: {reason}.", "Change engine_args in the search space.")
+            raise SpaceError(f"The engine cannot start: {reason}.", _OTHER_ARGS)
         else:
             impossible.append((candidate, reason))
     if impossible and not any(candidate.speculation for candidate in possible):
