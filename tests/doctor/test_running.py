@@ -70,6 +70,8 @@ def test_a_check_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> N
 
     began_s = time.monotonic()
     hung, good = examine(examined(), [row("driver", hang), row("good", lambda _: (GOOD,))])
+    left = [thread for thread in threading.enumerate() if thread.name == "doctor driver"]
+    assert [thread.daemon for thread in left] == [True], "the interpreter would wait for it when it ends"
     release.set()
     assert time.monotonic() - began_s < 5
     assert hung.checks[0].state is State.WARN and "no answer within 0.2 s" in hung.checks[0].what
