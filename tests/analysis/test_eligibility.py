@@ -70,7 +70,7 @@ def test_disturbed_repeats_are_a_warning(make_trial: Make) -> None:
     load = base.record.loads[0]
     marked = (replace(load.repeats[0], disturbances=("thermal slowdown",)), *load.repeats[1:])
     disturbed = replace(base, record=replace(base.record, loads=(replace(load, repeats=marked),)))
-    (line,) = run_warnings([disturbed], {0: None}, {})
+    (line,) = run_warnings([disturbed], {})
     assert line == "1 of 3 repeats were disturbed, 1 of them left out (for one: thermal slowdown)"
 
 

@@ -1,7 +1,7 @@
-"""What is said of real sweeps on an H200 (tests/data), as one who knows these engines would say it, and what must not be.
+"""What is said of real sweeps on an H200 (tests/data), as one who knows these engines would, and what must not be.
 
-docs/real-runs.md tells the same runs in words: at 7.5 B cost the draft's launches eat the gain although nearly every token
-is accepted; at 14 B it pays; one life of each K is no curve; one life of K = 3 gave other answers.
+docs/real-runs.md tells the same runs in words: at 7.5 B cost the draft's launches eat the gain although nearly every
+token is accepted; at 14 B it pays; one life of each K is no curve; one life of K = 3 gave other answers.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def test_what_has_to_be_said(name: str, code: str, expected: dict[str, Confidenc
     ("name", "codes"),
     [
         ("h200-14b", ("vocabulary_mismatch", "k_too_long", "noise_too_large", "target_too_small", "answers_too_short")),
-        # 98 % accepted and the GPU half idle at concurrency 8: neither weak nor saturated; 63 % of a step reads weights.
+        # 98 % accepted and the GPU half idle at concurrency 8: neither weak nor saturated; 63 % reads weights.
         (
             "h200-7b",
             ("draft_too_weak", "draft_too_slow", "saturated", "target_too_small", "outputs_fault", "k_too_long"),

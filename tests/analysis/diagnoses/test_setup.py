@@ -70,8 +70,14 @@ def test_a_quantised_draft_and_what_preflight_read_count_too(make_trial: Make) -
     small = replace(trial.record.candidate, speculation=replace(spec, draft="/models/Qwen3-0.6B-FP8"))
     quantised = replace(trial, record=replace(trial.record, candidate=small))
     assert "the draft's name says FP8" in the("stacked_accelerators", seen([plain, quantised])).evidence[0]
-    notice = Notice("quantised_target", Level.HINT, "target", "The target is quantised (awq).")
-    assert "quantised (awq)" in the("stacked_accelerators", seen([plain, trial], notices=(notice,))).evidence[0]
+    notice = Notice(
+        "quantised_target", Level.HINT, "target", "its weights are quantised (awq): so there is less to save"
+    )
+    one = the("stacked_accelerators", seen([plain, trial], target="m-AWQ", notices=(notice,)))
+    assert one.evidence == ("target: its weights are quantised (awq); the speedup is of speculation on top of them",)
+    of_draft = replace(notice, code="quantised_draft", subject="good")
+    assert "good: its weights" in the("stacked_accelerators", seen([plain, trial], notices=(of_draft,))).evidence[0]
+    assert said("stacked_accelerators", seen([plain, trial], notices=(replace(of_draft, subject="other"),))) == []
 
 
 @pytest.mark.parametrize("target", ["/models/Qwen3-14B", "org/fp80-model", "int4lligence"])

@@ -20,13 +20,12 @@ def test_next_to_no_acceptance_is_another_vocabulary_and_not_a_weak_draft(make_t
 
 def test_what_preflight_said_makes_it_clear(make_trial: Make) -> None:
     trials = [make_trial(tpot=drifting(0.02)), make_trial(1, k=3, acceptance=NEVER, tpot=drifting(0.04))]
-    told = Notice("vocabulary_differs", Level.WARNING, "good", "another tokenizer of the same size")
+    told = Notice("different_tokenizer_same_size", Level.WARNING, "good", "its tokenizer is another one")
     one = the("vocabulary_mismatch", seen(trials, notices=(told,)))
-    assert (
-        one.confidence is Confidence.HIGH and one.evidence[1] == "before the start: another tokenizer of the same size"
-    )
-    other = replace(told, subject="another draft")
-    assert the("vocabulary_mismatch", seen(trials, notices=(other,))).confidence is Confidence.MEDIUM
+    assert one.confidence is Confidence.HIGH
+    assert one.evidence[1] == "before the start, of good: its tokenizer is another one"
+    for other in (replace(told, subject="another draft"), replace(told, code="padded_vocab_size")):
+        assert the("vocabulary_mismatch", seen(trials, notices=(other,))).confidence is Confidence.MEDIUM
 
 
 def test_sampling_can_also_be_why_so_it_is_only_possible_above_temperature_0(make_trial: Make) -> None:

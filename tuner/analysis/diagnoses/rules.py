@@ -48,8 +48,8 @@ RULES = (
 def diagnoses(seen: Measured) -> tuple[Diagnosis, ...]:
     """Return the causes that the measurements show, each once: likely ones first, asides last.
 
-    Among these, what is about the recommended draft (where there is none, the nearest) comes before what is about others
-    or several; then in the rules' order.
+    Among these, what is about the recommended draft (where there is none, the nearest) comes before what is about
+    others or several; then in the rules' order.
     """
     elsewhere = _other_subjects(seen)
     found = [(rule, one) for rule in RULES for one in rule.find(seen)]

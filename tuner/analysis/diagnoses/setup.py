@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tuner.analysis.diagnoses.measured import Measured
 from tuner.analysis.diagnoses.phrases import listed, multiple, number, where
 from tuner.analysis.dragged import Split
-from tuner.records import Candidate, Confidence, Diagnosis
+from tuner.records import Candidate, Confidence, Diagnosis, Notice
 
 _QUANTISED = re.compile(
     r"(?:^|[-_./])(awq|gptq|gguf|fp8|fp4|nvfp4|mxfp4|int4|int8|w4a16|w8a8|w8a16|w4a8|bnb|[48]bit|q[2-8]_[k0-9]\w*)(?:$|[-_./])",
@@ -90,17 +90,27 @@ def _costs(split: Split) -> bool:
 def _layers(candidate: Candidate, seen: Measured) -> list[str]:
     layers: list[str] = []
     args, spec = candidate.engine_args, candidate.speculation
-    if args.get("quantization"):
+    of_target = [n for n in seen.notices if n.code == "quantised_target"]
+    of_draft = [n for n in seen.notices if n.code == "quantised_draft" and n.subject == candidate.draft_name]
+    if of_target:
+        layers.append(f"target: {_clause(of_target[0])}")
+    elif args.get("quantization"):
         layers.append(f"the target runs with quantization {args['quantization']}")
     elif match := _QUANTISED.search(seen.target):
         layers.append(f"the target's name says {match[1]}")
     if str(args.get("kv_cache_dtype", "auto")) not in ("auto", "None", "bfloat16", "float16"):
         layers.append(f"kv_cache_dtype is {args['kv_cache_dtype']}")
     if spec is not None:
-        if spec.draft and spec.draft != seen.target and (match := _QUANTISED.search(spec.draft)):
+        if of_draft:
+            layers.append(f"{candidate.draft_name}: {_clause(of_draft[0])}")
+        elif spec.draft and spec.draft != seen.target and (match := _QUANTISED.search(spec.draft)):
             layers.append(f"the draft's name says {match[1]}")
         options = [name for name in spec.options if name in _ACCELERATES]
         if len(options) > 1 or "quantization" in options:
             layers.append(f"speculation has {listed(options)}")
-    said = [notice.what.rstrip(".") for notice in seen.notices if "quanti" in notice.code]
-    return list(dict.fromkeys([*layers, *said]))
+    return layers
+
+
+def _clause(notice: Notice) -> str:
+    """Return what the notice says before its first colon: "its weights are quantised (awq)"."""
+    return notice.what.partition(":")[0].rstrip(".")

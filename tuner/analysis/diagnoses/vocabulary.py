@@ -6,11 +6,22 @@ from collections.abc import Iterator
 
 from tuner.analysis.diagnoses.measured import Line, Measured, Point
 from tuner.analysis.diagnoses.phrases import number, percent, where
-from tuner.records import Confidence, Diagnosis, Figure, Level
+from tuner.records import Confidence, Diagnosis, Figure, Notice
 
 NEAR_ZERO = 0.05
 """Share of first tokens below which two models hardly speak one language. Drafts of another vocabulary of the same size
 hit by chance alone; the weakest draft with the right one on the recorded runs has 65 %."""
+
+SEEN_BEFORE = frozenset(
+    {
+        "different_vocabulary",
+        "different_tokenizer_same_size",
+        "little_shared_vocabulary",
+        "head_for_another_target",
+        "other_kind_of_head",
+    }
+)
+"""Codes of notices (tuner.preflight) that foretell it."""
 
 
 def other_vocabulary(seen: Measured) -> Iterator[Diagnosis]:
@@ -18,7 +29,7 @@ def other_vocabulary(seen: Measured) -> Iterator[Diagnosis]:
     for line in seen.lines:
         if line.draft is None or not near_zero(line) or seen.wins(line):
             continue
-        told = [notice for notice in seen.notices if _tells(notice.code, notice.level, notice.subject, line)]
+        told = [notice for notice in seen.notices if _tells(notice, line)]
         head = line.method != "draft_model"
         why = "a head of another target, or a broken one" if head else "its vocabulary or tokenizer is another one"
         point, share = max(((p, _first(p)) for p in line.points()), key=lambda one: one[1].value or 0.0)
@@ -30,7 +41,7 @@ def other_vocabulary(seen: Measured) -> Iterator[Diagnosis]:
             evidence=(
                 f"at most {percent(share.value or 0.0)} of its first tokens are accepted ({number(share)}, "
                 f"{where(point.load_point, line.loads)}, K = {point.k})",
-                *(f"before the start: {notice.what}" for notice in told),
+                *(f"before the start, of {notice.subject}: {notice.what}" for notice in told),
             ),
             confidence=Confidence.HIGH if told else sure,
             next_step=(
@@ -52,7 +63,6 @@ def _first(point: Point) -> Figure:
     return point.load.acceptance_by_position[0]
 
 
-def _tells(code: str, level: Level, subject: str, line: Line) -> bool:
-    """Whether a notice is about the vocabulary of this draft, and more than advice."""
-    about = any(word in code for word in ("vocab", "tokenizer", "token_map"))
-    return about and level is not Level.HINT and subject in ("", line.first.draft_name, line.draft)
+def _tells(notice: Notice, line: Line) -> bool:
+    """Whether files showed it of this draft before the start."""
+    return notice.code in SEEN_BEFORE and notice.subject in (line.first.draft_name, line.draft)
