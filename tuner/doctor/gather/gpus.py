@@ -9,6 +9,7 @@ import psutil
 
 from tuner.doctor.facts import GpuFacts, Gpus, GpuUser
 from tuner.engine.device.gpu import REASONS
+from tuner.engine.device.gpu import Gpus as Watched
 
 T = TypeVar("T")
 
@@ -62,7 +63,7 @@ def _gpu(index: int) -> GpuFacts:
                 )
             )
         ),
-        throttled=_throttled(handle),
+        throttled=_throttled(index),
     )
 
 
@@ -82,13 +83,11 @@ def _user(process: Any) -> GpuUser:
     return GpuUser(int(process.pid), name, process.usedGpuMemory)
 
 
-def _throttled(handle: Any) -> tuple[str, ...]:
-    import pynvml
-
-    bits = _told(lambda: int(pynvml.nvmlDeviceGetCurrentClocksEventReasons(handle)))
-    if bits is None:  # Drivers before 535 know the older name only.
-        bits = _told(lambda: int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)))
-    return tuple(REASONS[bit] for bit in sorted(REASONS) if (bits or 0) & bit)
+def _throttled(index: int) -> tuple[str, ...]:
+    watched = Watched([str(index)])
+    bits = {bit for reading in watched.read() for bit in REASONS if (reading.reasons or 0) & bit}
+    watched.close()
+    return tuple(REASONS[bit] for bit in sorted(bits))
 
 
 def _told(ask: Callable[[], T]) -> T | None:
