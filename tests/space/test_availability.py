@@ -98,6 +98,15 @@ def test_cpu_builds_speculate_later_than_others(method: str, version: str, build
     assert reason is None if runs else "CPU builds" in (reason or "")
 
 
+@pytest.mark.parametrize(
+    ("value", "build", "runs"), [("block", "cpu", 0), ("block", "cuda", 1), ("standard", "cpu", 1)]
+)
+def test_what_the_cpu_build_does_not_do(value: str, build: str, runs: int) -> None:
+    reason = unavailable(spec("ngram", rejection_sample_method=value), "0.32.0", build)
+    assert (reason is None) == bool(runs)
+    assert runs or "the CPU build of vLLM ignores rejection_sample_method: block" in (reason or "")
+
+
 def test_a_missing_package_is_named_with_the_command_that_installs_it() -> None:
     reason = unavailable(spec("suffix"), "0.32.0", "cpu", ["arctic-inference"])
     assert "pip install arctic-inference" in (reason or "")

@@ -41,6 +41,7 @@ def unavailable(spec: Speculation, version: str, build: str, lacking: Collection
     return (
         method_unavailable(spec.method, version, build, lacking)
         or _option_unavailable(METHODS[spec.method], spec.options, version)
+        or _build_unavailable(spec.options, build)
         or _path_unavailable(spec, version)
     )
 
@@ -115,6 +116,22 @@ def _value_unavailable(options: Mapping[str, Json], version: str) -> str | None:
             return f"vLLM {version} does not have {name}: {value}; releases with it: {first}{until}"
     return None
 
+
+def _build_unavailable(options: Mapping[str, Json], build: str) -> str | None:
+    if build != "cpu":
+        return None
+    for name, value, does in NOT_ON_CPU:
+        if options.get(name) == value:
+            return f"the CPU build of vLLM {does} {name}: {value}"
+    return None
+
+
+NOT_ON_CPU: tuple[tuple[str, str, str], ...] = (
+    # By code: only the V2 model runner reads it, and verification would be the standard one.
+    ("rejection_sample_method", "block", "ignores"),
+    ("rejection_sample_method", "fly", "refuses"),
+)
+"""Option, value, what the CPU build does with it."""
 
 VALUE_RELEASES: tuple[tuple[str, str, str, str | None], ...] = (
     ("rejection_sample_method", "strict", "0.18.0", "0.20.2"),

@@ -51,9 +51,17 @@ def heterogeneous(options: Mapping[str, Json], _: Sequence[int]) -> tuple[str, s
 
 
 def fly(options: Mapping[str, Json], ks: Sequence[int]) -> tuple[str, str] | None:
-    """The lossy verification `fly` looks past the first rejected token."""
-    if options.get("rejection_sample_method") == "fly" and min(ks) < 2:
+    """The lossy verification `fly` looks past a rejected token at those behind it, within what was drafted."""
+    given = [name for name in options if name.startswith("fly_")]
+    if options.get("rejection_sample_method") != "fly":
+        return (given[0], "needs rejection_sample_method: fly") if given else None
+    if min(ks) < 2:
         return "rejection_sample_method", "fly needs K of 2 or more"
+    window = options.get("fly_window_size")
+    if isinstance(window, int) and window >= min(ks):
+        return "fly_window_size", f"{window} must be below K, and the smallest K is {min(ks)}"
+    if options.get("use_local_argmax_reduction") is True:
+        return "use_local_argmax_reduction", "cannot be combined with rejection_sample_method: fly"
     return None
 
 

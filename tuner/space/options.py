@@ -110,7 +110,7 @@ VERIFICATION: Mapping[str, Option] = {
     "synthetic_acceptance_length": Option(Kind.FLOAT, low=1, since="0.20.0"),
     "fly_window_size": replace(_COUNT, since="0.33.0"),
     "fly_entropy_threshold": Option(Kind.FLOAT, low=0, since="0.33.0"),
-    "fly_entropy_top_k": replace(_COUNT, since="0.33.0"),
+    "fly_entropy_top_k": replace(_COUNT, default=3, since="0.33.0"),
     "num_speculative_tokens_per_batch_size": Option(Kind.SCHEDULE, since="0.24.0"),
     "disable_by_batch_size": Option(Kind.INT, low=2, until="0.16.0"),
     "disable_logprobs": Option(Kind.BOOL, True, until="0.11.0"),
