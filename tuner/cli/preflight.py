@@ -41,6 +41,7 @@ def preflight(
     Exit codes: 0 no errors (there may be warnings), 2 something cannot work.
     """
     from tuner.cli.preflight_table import document, error_notice, preflight_table
+    from tuner.preflight.examine import RefusedByFiles
     from tuner.preflight.memory import parse_size
     from tuner.prepare import SweepRequest, prepare
     from tuner.records.notice import Level
@@ -62,7 +63,7 @@ def preflight(
     except (ModelError, EvalSetError) as refused:
         error = refused
     notices = list(found[0].examined.notices) if found else []
-    if error is not None and not any(notice.level is Level.ERROR for notice in notices):
+    if error is not None and not isinstance(error, RefusedByFiles):  # whose reasons stand in the notices
         notices.insert(0, error_notice(error))
     failed = any(notice.level is Level.ERROR for notice in notices)
     if as_json:

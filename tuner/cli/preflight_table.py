@@ -21,7 +21,7 @@ from tuner.records.notice import Level, Notice
 FORMAT = 1
 """Of the JSON; it changes when a key is renamed or removed."""
 _STYLES = {Level.ERROR: "bold red", Level.WARNING: "yellow", Level.HINT: "blue"}
-_HASH_DIGITS = 16
+_HASH_DIGITS = 12
 
 
 def error_notice(error: InputError) -> Notice:
@@ -95,17 +95,17 @@ def preflight_table(
 
 
 def _models(models: Sequence[ModelFiles]) -> Table:
-    table = Table(box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False)
     table.add_column("model")
-    table.add_column("architecture")
-    for column in ("parameters", "context", "vocab_size", "rows", "tokens"):
-        table.add_column(column, justify="right")
+    table.add_column("type")
+    for column in ("size", "context", "vocab", "rows", "tokens"):
+        table.add_column(column, justify="right", no_wrap=True)
     table.add_column("token map", no_wrap=True)
     for model in models:
         vocabulary = model.vocabulary
         table.add_row(
             model.name,
-            model.architecture or "-",
+            model.model_type or "-",
             f"{model.parameters / 1e9:.3g}B" if model.parameters else "-",
             *(str(number) if number is not None else "-" for number in (model.context, model.vocab_size)),
             str(model.embedding_rows or "-"),

@@ -134,8 +134,12 @@ def sentence(notice: Notice) -> str:
     return " ".join(part for part in (f"{notice.subject}: {notice.what}.", notice.next_step) if part)
 
 
-def refusal(notices: Sequence[Notice]) -> ModelError:
+class RefusedByFiles(ModelError):
+    """Nothing can be started, for reasons that stand in notices."""
+
+
+def refusal(notices: Sequence[Notice]) -> RefusedByFiles:
     """Return the error for a sweep of which nothing is left; it names every reason."""
     first, *others = notices
     more = "".join(f"\nalso: {sentence(notice)}" for notice in others)
-    return ModelError(f"{first.subject}: {first.what}", f"{first.next_step}{more}")
+    return RefusedByFiles(f"{first.subject}: {first.what}", f"{first.next_step}{more}")
