@@ -335,6 +335,15 @@ def test_gguf_is_called_by_its_name(shop: Workshop, capfd: pytest.CaptureFixture
     assert "GGUF" in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(("word", "near"), [("sweeep", "Did you mean 'sweep'?"), ("frobnicate", "--help")])
+def test_a_misspelt_command(word: str, near: str, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as exit_:
+        main([word, "./target"])
+    told = capfd.readouterr().err
+    assert exit_.value.code == 2
+    assert f"No such command '{word}'" in told and near in told
+
+
 def test_too_few_gpus_are_told_before_ray_starts(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
