@@ -68,7 +68,7 @@ def files(
     """A model.  plain: with the usual config; entries of `config` replace its own, None removes one."""
     merged = {**(CONFIG if plain else {}), **config}
     kept = {key: value for key, value in merged.items() if value is not None}
-    return ModelFiles(name, f"org/{name}", kept, {}, tensors or {}, tokens)
+    return ModelFiles(name, f"org/{name}", kept, tensors or {}, tokens)
 
 
 def setting(
@@ -191,6 +191,7 @@ def context_cases() -> list[Case]:
             plain(),
             plain(args={"max_model_len": 8192}, VLLM_ALLOW_LONG_MAX_MODEL_LEN="1"),
             plain(args={"max_model_len": 8192, "hf_overrides": {"rope_scaling": {}}}),
+            plain(files(model_max_length=8192), {"max_model_len": 8192}),
         ),
         same(
             "draft_context_shorter",

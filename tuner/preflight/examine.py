@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tuner.errors import ModelError
@@ -68,11 +68,7 @@ def read_models(
         )
 
     of_target = read(*_named(target, "target"), Path(tokenizer or target[0]))
-    views = {}
-    for name, (directory, reference) in drafts.items():
-        view = read(directory, name, reference, Path(directory))
-        # The engine reads a draft's length limit with the target's tokenizer.
-        views[name] = replace(view, tokenizer_config=of_target.tokenizer_config)
+    views = {name: read(directory, name, reference, Path(directory)) for name, (directory, reference) in drafts.items()}
     comparisons = {
         name: compare(of_target.vocabulary, view.vocabulary)
         for name, view in views.items()

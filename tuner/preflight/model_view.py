@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,14 +21,13 @@ class ModelFiles:
     """One model as its files show it.
 
     name: "target", or the draft's name.  reference: as the user wrote it.  config: config.json.
-    tokenizer_config: of the tokenizer that the engine uses with it.  tensors: from the safetensors headers, {} where
-    there are none.  vocabulary: None where the model has no tokenizer that can be read.
+    tensors: from the safetensors headers, {} where there are none.  vocabulary: None where the model has no tokenizer
+    that can be read.
     """
 
     name: str
     reference: str
     config: Mapping[str, Any]
-    tokenizer_config: Mapping[str, Any] = field(default_factory=dict)
     tensors: Mapping[str, Tensor] = field(default_factory=dict)
     vocabulary: Vocabulary | None = None
 
@@ -67,8 +65,11 @@ class ModelFiles:
 
     @property
     def context(self) -> int | None:
-        """The longest context that an engine derives from the files, in tokens."""
-        return trained_context(self.config, self.tokenizer_config)
+        """The longest context that an engine derives from the files, in tokens.
+
+        For generation vLLM reads config.json alone (0.32.0, config/model.py, get_and_verify_max_len).
+        """
+        return trained_context(self.config, {})
 
     @property
     def hidden_size(self) -> int | None:
@@ -178,11 +179,4 @@ def read_model(
     except (OSError, ValueError):  # weights in other formats, or dummy ones: nothing is known of them
         tensors = {}
     config = read_config(directory, name)
-    return ModelFiles(name, reference, config, tokenizer_settings(tokenizer), tensors, vocabulary)
-
-
-def tokenizer_settings(directory: Path | None) -> Mapping[str, Any]:
-    """Return tokenizer_config.json, {} where there is none."""
-    path = directory / "tokenizer_config.json" if directory else None
-    config = json.loads(path.read_bytes()) if path and path.is_file() else {}
-    return config if isinstance(config, dict) else {}
+    return ModelFiles(name, reference, config, tensors, vocabulary)

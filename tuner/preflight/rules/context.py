@@ -22,6 +22,8 @@ def beyond_trained(setting: Setting) -> Notice | None:
         return None
     if setting.env.get(_ALLOWED) in ("1", "true", "True") or setting.engine_args.get("hf_overrides"):
         return None
+    if asked <= (setting.target.integer("model_max_length") or 0):
+        return None
     return setting.about_target(
         "max_model_len_beyond_context",
         Level.ERROR,
@@ -44,7 +46,7 @@ def shorter_draft(setting: Setting) -> Notice | None:
         "draft_context_shorter",
         Level.WARNING,
         f"its context is {own} tokens and the target serves {served}: once a request is that long "
-        f"(less K), the engine proposes placeholders for its whole batch: verified at full cost, and rejected",
+        f"(less K), the V1 model runner proposes placeholders for its whole batch: verified at full cost, and rejected",
         f"Set max_model_len: {own} if requests are never longer, or take a draft with a longer context.",
         draft_context=own,
         served_context=served,
