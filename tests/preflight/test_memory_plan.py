@@ -180,8 +180,19 @@ def test_verification_may_need_more_than_a_forward_pass_keeps_free() -> None:
 
 def test_nothing_is_verified_without_speculation() -> None:
     wide = replace(TARGET, config={**CONFIG, "vocab_size": 256_000})
-    settings = replace(EASY, utilization=0.985, max_num_seqs=512, eager=True, k=0)
-    assert plan(settings, None, None, target=wide).verdict is Verdict.FITS
+    settings = replace(EASY, utilization=0.99, max_num_seqs=2048, eager=True)
+    assert plan(replace(settings, k=1), device=CPU, target=wide).verdict is Verdict.TIGHT
+    assert plan(replace(settings, k=0), None, None, CPU, target=wide).verdict is Verdict.FITS
+
+
+def test_offloaded_weights_are_not_on_the_gpu() -> None:
+    found = sizes(plan(replace(EASY, offloaded=4 * GIB)))
+    assert (found["target weights"], found["draft weights"]) == (6 * GIB, GIB)
+
+
+def test_a_draft_checkpoint_is_loaded_whole() -> None:
+    draft = replace(DRAFT, weights=Weights({"BF16": GIB}, drafter=GIB))  # layers named as a target's MTP layers are
+    assert sizes(plan(draft=draft))["draft weights"] == 2 * GIB
 
 
 def test_the_largest_values_fit_and_the_next_do_not() -> None:
