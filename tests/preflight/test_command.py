@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.preflight.rule_cases import SPECULATORS
+from tests.preflight.rule_building import SPECULATORS
 from tuner import prepare
 from tuner.cli import main
 from tuner.engine.resolve import Engine, resolve_engine

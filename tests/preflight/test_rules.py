@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.preflight.rule_cases import CASES, Case, draft, files, setting, with_tokens, words
+from tests.preflight.rule_building import Case, draft, files, setting, with_tokens, words
+from tests.preflight.rule_cases import CASES
 from tuner.preflight.rules import DRAFT_RULES, TARGET_RULES, Setting
 from tuner.preflight.rules.vocabulary import padded_size
 from tuner.records.notice import Level
