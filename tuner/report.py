@@ -14,13 +14,14 @@ from tuner.artifact.model import DeviceDetail, Engine, MeasuredOn
 from tuner.errors import OutputError
 from tuner.evidence import evidence, unsupported
 from tuner.explanation import Explanation, causes, explanation
-from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files
+from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files, may_be_written
 from tuner.hardware import memory_bandwidth
 from tuner.plots import save_plots
-from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial
+from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial, TrialRecord
 from tuner.report_page import report_markdown
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
+from tuner.report_sections.fixed import fixed_section, fixed_warnings
 from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
@@ -36,13 +37,17 @@ PLOTS = "plots"
 
 @dataclass(frozen=True)
 class Report:
-    """A run's answer and where it was written.  baselines_again: numbers of the trials that close a session."""
+    """A run's answer and where it was written.  baselines_again: numbers of the trials that close a session.
+
+    records: of the trials that it rests on, failed ones included.
+    """
 
     run: Path
     manifest: RunManifest
     findings: Findings
     baselines_again: frozenset[int]
     explanation: Explanation
+    records: tuple[TrialRecord, ...] = ()
 
     @property
     def artifact(self) -> Path:
@@ -80,6 +85,7 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
     manifest = run_manifest(stored)
     known = evidence(kept, manifest)
     trials = known.trials
+    records = tuple(trial.record for trial in trials)
     findings = analyse(
         trials,
         manifest.load_points,
@@ -95,7 +101,7 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
     unfinished = "" if complete else unfinished or unfinished_words((), "")
     findings = replace(
         findings,
-        warnings=(*_run_warnings(manifest, stored, unfinished), *findings.warnings),
+        warnings=(*_run_warnings(manifest, stored, unfinished), *fixed_warnings(records), *findings.warnings),
         floor=_floor(findings, manifest, trials),
         traffic=by_temperature(manifest.traffic, manifest.load_points),
         finished=complete,
@@ -110,15 +116,18 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
             findings,
             trials,
             [plot.relative_to(run) for plot in plots],
-            [*left_section(left), *explanation_sections(explained, manifest)],
+            [*fixed_section(records), *left_section(left), *explanation_sections(explained, manifest)],
         )
         for name, text in files.items():
             write_atomic(run / name, text.encode())
+        for path in run.glob("*.yaml"):
+            if path.name not in files and may_be_written(path.name):
+                path.unlink()
     except OSError as error:
         message = f"the report cannot be written to {run}: {error.strerror or error}"
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
-    return Report(run, manifest, findings, again, explained)
+    return Report(run, manifest, findings, again, explained, records)
 
 
 def left_section(left: Sequence[str]) -> list[str]:
@@ -185,7 +194,9 @@ def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -
     measured_on = MeasuredOn(
         devices=_devices(trials),
         device_details=_device_details(trials),
-        engine=Engine(version=manifest.engine_version, build=manifest.engine_build),
+        engine=Engine(
+            version=manifest.engine_version, build=manifest.engine_build, wheel=manifest.engine_wheel or None
+        ),
         machine=dict(manifest.machine),
         max_model_len=engine.max_model_len if engine else None,
         kv_cache_tokens=engine.kv_cache_tokens if engine else None,

@@ -7,9 +7,10 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from tuner.records import Answer, Json, Metric, TrialFigures
+from tuner.records import Answer, Failure, Json, Metric, TrialFigures, TrialRecord
 from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
+from tuner.report_sections.fixed import retried, retries
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
 
@@ -114,10 +115,29 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "engine_starts": result.engine_starts,
         "trials": result.trials,
         "failed": len(report.findings.failed),
+        "failures": [_failure(record, record.failure) for record in report.records if record.failure],
+        "auto_fix": [_retry(record) for record in retries(report.records)],
         "not_measured": list(result.left),
         "wall_s": round(result.wall_s, 1),
         "overhead_s": round(result.overhead_s, 1),
     }
+
+
+def _failure(record: TrialRecord, failure: Failure) -> dict[str, Json]:
+    return {
+        "trial": record.number,
+        "candidate": record.label,
+        "kind": failure.kind.value,
+        "code": failure.code or None,
+        "what": failure.what or failure.message,
+        "next_step": failure.remedy,
+        "change": dict(failure.change),
+    }
+
+
+def _retry(record: TrialRecord) -> dict[str, Json]:
+    note = record.fix.note if record.fix else ""
+    return {"trial": record.number, "candidate": retried(record), "note": note, "ok": record.ok}
 
 
 def _schedule(report: Report, answer: Answer) -> Json:

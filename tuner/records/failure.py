@@ -55,9 +55,11 @@ class Fix:
 
     origin: key of the space's candidate (of its baseline, for a baseline).  trial: number of the trial that failed.
     note: in words, all changes since the space.  changes: how many times it was changed.
+    whole: the last change was made for the whole sweep, as no baseline started.
     """
 
     origin: str
     trial: int
     note: str
     changes: int = 1
+    whole: bool = False

@@ -139,7 +139,7 @@ class Scheduler:
                 self._ready.add(group)
                 self._broken.pop(group, None)
             elif group not in self._ready:
-                self._broken[group] = record.failure.message
+                self._broken[group] = record.failure.what or record.failure.message
         elif record.role is Role.CANDIDATE and record.ok:
             self._used[group] = record.candidate.baseline
             self._again.discard(group)

@@ -192,7 +192,7 @@ def _refit(known: Refit, retries: Mapping[str, tuple[TrialRecord, Retry]]) -> Re
         if found := retries.get(candidate.baseline.key):
             record, retry = found
             new = changed(candidate, record.failure.change if record.failure else {})
-            fix = replace(retry.fix, origin=fix.origin if fix else candidate.key)
+            fix = replace(retry.fix, origin=fix.origin if fix else candidate.key, whole=True)
         candidates.setdefault(new.key, new)
         if fix is not None:
             fixes.setdefault(new.key, fix)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tuner.engine.sim.faults import faults_of
+from tuner.engine.failures import Ending, failure_cause
+from tuner.engine.sim.faults import faults_of, memory_message
 from tuner.engine.sim.profile import Profile
 from tuner.records import Speculation
 
@@ -51,3 +52,21 @@ def test_a_rate_is_by_request_for_the_others_after_the_good_ones() -> None:
     assert not any(hit[:10])
     assert sum(hit) / 1990 == pytest.approx(0.2, abs=0.03)
     assert faults.of_request("truncated_stream", 50) is None
+
+
+@pytest.mark.parametrize(
+    ("argument", "asked", "at_most"),
+    [("gpu_memory_utilization", 0.9, 0.7), ("max_model_len", 4096, 1024), ("max_num_seqs", 256, 128)],
+)
+def test_too_little_memory_is_said_until_the_argument_is_what_the_words_ask_for(
+    argument: str, asked: float, at_most: float
+) -> None:
+    faults = faults_of(profile(kind="memory_until_lowered", argument=argument, at_most=at_most), None, "life")
+    (fault,) = faults.all_of_life("memory_until_lowered")
+    message = memory_message(fault, {argument: asked})
+    assert message is not None
+    found = failure_cause(f"Traceback (most recent call last):\n{message}", Ending())
+    assert found is not None and list(found.change) == [argument]
+    new = found.change[argument]
+    assert isinstance(new, int | float) and new == pytest.approx(at_most)
+    assert memory_message(fault, {argument: new}) is None

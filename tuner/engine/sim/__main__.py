@@ -110,9 +110,9 @@ async def _start(arguments: Arguments, plan: EnginePlan, faults: Faults) -> None
     if flood:
         for _ in range(int(flood.size_mib * 4096)):
             sys.stdout.write(_FLOOD_LINE + "\n")
-    full = faults.of_life("memory_until_lowered")
-    if full and (message := memory_message(full, _memory_arguments(arguments, plan))):
-        die(full, message)
+    for full in faults.all_of_life("memory_until_lowered"):
+        if message := memory_message(full, _memory_arguments(arguments, plan)):
+            die(full, message)
     crash = faults.of_life("crash_at_start")
     if crash:
         die(crash)

@@ -52,6 +52,10 @@ class Faults:
         """Return the fault of this kind that this life has, if any."""
         return next((fault for fault in self.active if fault.kind == kind), None)
 
+    def all_of_life(self, kind: FaultKind) -> tuple[Fault, ...]:
+        """Return the faults of this kind that this life has, in the profile's order."""
+        return tuple(fault for fault in self.active if fault.kind == kind)
+
     def of_request(self, kind: FaultKind, number: int) -> Fault | None:
         """Return the fault of this kind that the number-th request (from 0) of this life meets, if any."""
         for fault in self.active:
