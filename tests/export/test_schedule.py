@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import yaml
 
+from tests.built_artifact import build_context
 from tuner.analysis.k_schedule import with_schedule
-from tuner.artifact.model import Engine, MeasuredOn
-from tuner.export.artifact import RunContext, artifact_files
+from tuner.export.artifact import artifact_files
 from tuner.records import (
     SCHEDULE,
     Answer,
@@ -72,17 +72,7 @@ def findings(make_candidate: Callable[..., Candidate]) -> Findings:
 
 
 def files(findings: Findings) -> dict[str, str]:
-    engine = Engine(version="0.32.0", build="cpu")
-    measured_on = MeasuredOn(
-        devices=("CPU",),
-        engine=engine,
-        machine={},
-        max_model_len=None,
-        kv_cache_tokens=None,
-        first_trial="2026-01-01T00:00:00Z",
-        last_trial="2026-01-01T00:00:00Z",
-    )
-    return artifact_files(findings, RunContext("target", {}, {}, measured_on, {}, "1"))
+    return artifact_files(findings, build_context())
 
 
 def refused(findings: Findings) -> Findings:

@@ -60,8 +60,9 @@ def artifact_files(findings: Findings, context: RunContext) -> dict[str, str]:
         BEST_CONFIG: dump_best_config(config),
         SERVE_ENV: serve_env(context.env, "Environment that the engine was measured with."),
     }
+    cleaner = _cleaner(findings, context)
     for answer, known in zip(findings.answers, config.answers, strict=True):
-        files |= _serve_files(findings, answer, context.target)
+        files |= _serve_files(findings, answer, context.target, cleaner)
         candidate = speculating(findings, answer)
         if known.alert is not None and candidate is not None:
             starts = known.recommended.serve_config
@@ -78,14 +79,14 @@ def may_be_written(name: str) -> bool:
     return _WRITTEN.fullmatch(name) is not None
 
 
-def _serve_files(findings: Findings, answer: Answer, target: str) -> dict[str, str]:
+def _serve_files(findings: Findings, answer: Answer, target: str, cleaner: Cleaner) -> dict[str, str]:
     names = files_of(findings, answer)
     best, chosen_by = served(findings, answer)
     files = {
         names.baseline: _serve(
             target, answer.best.baseline, "The same engine without speculation: the way back.", names.baseline
         ),
-        names.serve: _serve(target, best, _about(findings, answer, best, chosen_by), names.serve),
+        names.serve: _serve(target, best, cleaner.text(_about(findings, answer, best, chosen_by)), names.serve),
     }
     if chosen_by is ChosenBy.SCHEDULE:
         about = "The same draft at one K, without the K schedule."
@@ -116,36 +117,38 @@ def _about(findings: Findings, answer: Answer, best: Candidate, chosen_by: Chose
 
 
 def best_config(findings: Findings, context: RunContext) -> BestConfig:
-    """Return the artifact."""
+    """Return the artifact, its texts without what belongs to the run alone."""
+    whole = _whole(findings, context).model_dump(mode="json")
+    return BestConfig.model_validate(_cleaner(findings, context).document(whole))
+
+
+def _whole(findings: Findings, context: RunContext) -> BestConfig:
     first = findings.answers[0]
-    cleaner = _cleaner(findings, context)
     return BestConfig(
         schema_version=SCHEMA_VERSION,
         tuner_version=context.tuner_version,
         target=context.target,
         verdict=first.verdict,
-        why=cleaner.text(first.why),
+        why=first.why,
         finished=findings.finished,
         objective=model.Objective(metric=findings.goal.metric, limits=_limits(findings)),
         environment=dict(context.env),
         identity=_identity(findings, context),
-        answers=tuple(_answer(findings, answer, context, cleaner) for answer in findings.answers),
-        diagnoses=tuple(_diagnosis(asdict(found), cleaner) for found in findings.diagnoses),
+        answers=tuple(_answer(findings, answer, context) for answer in findings.answers),
+        diagnoses=tuple(model.Diagnosis.model_validate(asdict(found)) for found in findings.diagnoses),
         changed_settings=tuple(
-            model.ChangedSettings(
-                candidates=cleaner.texts(one.candidates), lines=cleaner.texts(one.lines), everywhere=one.everywhere
-            )
+            model.ChangedSettings(candidates=one.candidates, lines=one.lines, everywhere=one.everywhere)
             for one in findings.changed_settings
         ),
-        warnings=cleaner.texts(findings.warnings),
-        failed=_failed(findings, context, cleaner),
+        warnings=findings.warnings,
+        failed=_failed(findings, context),
         barred=tuple(
             model.Barred(
                 candidate=barred.candidate.label,
                 engine_args=dict(barred.candidate.engine_args),
                 temperature=barred.temperature,
                 kind=barred.bar.kind.value,
-                text=cleaner.text(barred.bar.text),
+                text=barred.bar.text,
             )
             for barred in findings.barred
         ),
@@ -161,19 +164,19 @@ def best_config(findings: Findings, context: RunContext) -> BestConfig:
     )
 
 
-def _answer(findings: Findings, answer: Answer, context: RunContext, cleaner: Cleaner) -> model.Answer:
+def _answer(findings: Findings, answer: Answer, context: RunContext) -> model.Answer:
     candidate = speculating(findings, answer)
     lives = lives_of(context.trials, answer, candidate)
     version = context.measured_on.engine.version
     return model.Answer(
         temperature=answer.temperature,
         verdict=answer.verdict,
-        why=cleaner.text(answer.why),
+        why=answer.why,
         recommended=recommended(findings, answer),
         validity=validity(answer, lives),
         capacity=capacity(lives),
         lossless=lossless(findings, answer, candidate),
-        drags_along=drags_along(lives, version, cleaner),
+        drags_along=drags_along(lives, version),
         request_features=request_features(candidate.speculation if candidate else None, version),
         alert=acceptance_alert(lives, files_of(findings, answer).alerts),
         measured=measurements(findings, answer),
@@ -188,21 +191,17 @@ def _limits(findings: Findings) -> dict[str, float]:
 def _cleaner(findings: Findings, context: RunContext) -> Cleaner:
     names = {trial.record.name: trial.record.label for trial in context.trials}
     drafts = [t.candidate.speculation.draft for t in findings.trials if t.candidate.speculation]
-    return Cleaner(names, (context.target, *(draft for draft in dict.fromkeys(drafts) if draft)))
+    eval_sets = [load.load_point.eval_set for trial in findings.trials for load in trial.loads]
+    return Cleaner(names, tuple(dict.fromkeys((context.target, *filter(None, drafts), *eval_sets))))
 
 
-def _diagnosis(found: Mapping[str, Any], cleaner: Cleaner) -> model.Diagnosis:
-    texts = {name: cleaner.text(found[name]) for name in ("subject", "what", "next_step")}
-    return model.Diagnosis.model_validate({**found, **texts, "evidence": cleaner.texts(found["evidence"])})
-
-
-def _failed(findings: Findings, context: RunContext, cleaner: Cleaner) -> tuple[model.Failed, ...]:
+def _failed(findings: Findings, context: RunContext) -> tuple[model.Failed, ...]:
     records = {trial.record.name: trial.record for trial in context.trials}
     return tuple(
         model.Failed(
             candidate=record.label,
             role=record.role.value,
-            why=cleaner.text(why),
+            why=why,
             kind=record.failure.kind.value if record.failure else None,
             code=(record.failure.code or None) if record.failure else None,
         )

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from tuner.analysis.statistics import median
 from tuner.artifact import beside
-from tuner.export.artifact_text import Cleaner
 from tuner.export.values import rounded
 from tuner.records import Answer, Candidate, EngineFacts, Findings, LoadFigures, RequestSample, SameOutput, Trial
 from tuner.space.side_effects import side_effects
@@ -150,7 +149,7 @@ def _loads_of(findings: Findings, answer: Answer, speculation: Candidate | None)
     return [load for load in other.loads if load.load_point.sampling.temperature == answer.temperature]
 
 
-def drags_along(lives: Lives, version: str, cleaner: Cleaner) -> beside.DragsAlong | None:
+def drags_along(lives: Lives, version: str) -> beside.DragsAlong | None:
     """Return what the engine changed by itself under speculation and not without; None where that is not known."""
     speculating = next((t.record.engine for t in lives.speculating if t.record.engine), None)
     plain = next((t.record for t in lives.plain if t.record.engine), None)
@@ -161,5 +160,5 @@ def drags_along(lives: Lives, version: str, cleaner: Cleaner) -> beside.DragsAlo
         changes=found.changes,
         engine_args=dict(found.engine_args),
         env=dict(found.env),
-        others=cleaner.texts(found.others),
+        others=found.others,
     )

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tuner.records import Role
+from tuner.records import Json, Role
 
 _ROLES = "|".join(sorted((role.value for role in Role), key=len, reverse=True))
 _TRIAL = re.compile(rf"(?:\S*\btrials/)?\b\d{{4,}}-(?:{_ROLES})-[A-Za-z0-9._-]+(?:/[\w./-]*)?")
@@ -23,30 +23,42 @@ _ADDRESS = re.compile(
 )
 _TEST_ONLY = re.compile(r"\b(?:rejection_sample_method|acceptance_method)\W{1,4}synthetic\b|\bsynthetic_acceptance_\w+")
 
+_PRIVATE_USE = 0xE000
+"""First of the characters that no text has a meaning for."""
+_AS_GIVEN = frozenset({"environment", "env", "fingerprint", "identity", "target", "engine_args", "speculation"})
+
 
 @dataclass(frozen=True)
 class Cleaner:
-    """names: trial -> what to call it.  given: models as the user wrote them, which stay wherever they lie."""
+    """names: trial -> what to call it.  given: models and eval sets as the user wrote them, which stay as they are."""
 
     names: Mapping[str, str]
     given: tuple[str, ...] = ()
 
     def text(self, text: str) -> str:
         """Return `text` without what means nothing to whoever deploys."""
-        kept = {path: f"\0{i}\0" for i, path in enumerate(sorted(self.given, key=len, reverse=True)) if path}
-        for path, mark in kept.items():
-            text = text.replace(path, mark)
+        would_go = [given for given in self.given if self._without(given) != given]
+        kept = {chr(_PRIVATE_USE + i): given for i, given in enumerate(sorted(would_go, key=len, reverse=True))}
+        for mark, given in kept.items():
+            text = text.replace(given, mark)
+        text = self._without(text)
+        for mark, given in kept.items():
+            text = text.replace(mark, given)
+        return text
+
+    def document(self, value: Json) -> Json:
+        """Return a document with all its texts cleaned, except what is as the user gave it."""
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, dict):
+            return {key: one if key in _AS_GIVEN else self.document(one) for key, one in value.items()}
+        return [self.document(one) for one in value] if isinstance(value, list) else value
+
+    def _without(self, text: str) -> str:
         text = _TRIAL.sub(self._name, text)
         text = _scratch().sub("a scratch path", text)
         text = _ADDRESS.sub("an address of the run", text)
-        text = _TEST_ONLY.sub("a test-only setting", text)
-        for path, mark in kept.items():
-            text = text.replace(mark, path)
-        return text
-
-    def texts(self, texts: Iterable[str]) -> tuple[str, ...]:
-        """Return each of `texts` cleaned."""
-        return tuple(self.text(text) for text in texts)
+        return _TEST_ONLY.sub("a test-only setting", text)
 
     def _name(self, found: re.Match[str]) -> str:
         return next((label for name, label in self.names.items() if name in found[0]), "a trial")
