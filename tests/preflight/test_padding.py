@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tuner.cli import main
+from tuner.engine import resolve
+from tuner.engine.resolve import Engine
 from tuner.errors import ModelError
+from tuner.models import padding
+from tuner.models.padding import Padded
 from tuner.preflight.padding import rows_for
 
 MakeFiles = Callable[..., Path]
@@ -47,3 +53,32 @@ def test_a_draft_without_a_tokenizer_is_padded_with_a_note(make_files: MakeFiles
     (draft / "tokenizer.json").unlink()
     wanted = rows_for(str(draft), str(make_files(vocab_size=8)), python=sys.executable)
     assert wanted.rows == 8 and "could not be compared" in wanted.note
+
+
+def test_the_command_pads_what_may_be_padded(
+    make_files: MakeFiles, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target, draft, odd = make_files(vocab_size=8), make_files("draft"), make_files("odd", tokens=SHUFFLED)
+    asked: list[tuple[Path, Path, int]] = []
+
+    def pad(python: str, source: Path, out: Path, rows: int) -> Padded:
+        asked.append((source, out, rows))
+        return Padded(out, {"model.embed_tokens.weight": (6, rows)})
+
+    monkeypatch.setattr(resolve, "resolve_engine", lambda spec: Engine("vllm", sys.executable, "0.32.0", "cpu"))
+    monkeypatch.setattr(padding, "pad_vocabulary", pad)
+    arguments = ("models", "pad", str(draft), str(tmp_path / "out"), "--like", str(target))
+    assert main_code(*arguments) == 0
+    assert capsys.readouterr().out == f"model.embed_tokens.weight: 6 rows -> 8\n{tmp_path / 'out'}\n"
+    assert main_code(*arguments, "--json") == 0
+    assert json.loads(capsys.readouterr().out)["changed"] == {"model.embed_tokens.weight": [6, 8]}
+    assert asked == [(draft, tmp_path / "out", 8)] * 2
+    assert main_code("models", "pad", str(odd), "out", "--like", str(target)) == 2
+    assert "padding cannot help" in capsys.readouterr().err
+    assert len(asked) == 2
+
+
+def main_code(*arguments: str) -> object:
+    with pytest.raises(SystemExit) as exit_:
+        main(arguments)
+    return exit_.value.code
