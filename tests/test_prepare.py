@@ -68,6 +68,7 @@ def test_what_the_engine_cannot_run_is_listed_and_its_newness_is_said(monkeypatc
     assert "the last release with it is 0.16.0" in found.manifest.unavailable[label]
     assert list(found.refused.values()) == [found.manifest.unavailable[label]]
     assert "this engine is new" in found.notes
+    assert [notice.what for notice in found.manifest.notices] == ["this engine is new"]
     assert f"not tried: {label}: {found.manifest.unavailable[label]}" in found.notes
 
 

@@ -130,7 +130,7 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
         lengths=lengths,
         manifest=replace(
             _manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
-            notices=found.examined.notices,
+            notices=(*able.notices, *found.examined.notices),
             target_revision=hub_revision(directory),
             draft_revisions={name: revision for name, path in found.drafts.items() if (revision := hub_revision(path))},
         ),

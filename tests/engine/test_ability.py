@@ -40,7 +40,7 @@ def says(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_a_known_engine_is_judged_by_the_tables_alone(tmp_path: Path, says: list[str]) -> None:
     found = ability(space(tmp_path), KNOWN)
-    assert (found.help, found.note, says) == (None, "", [])
+    assert (found.help, found.note, found.notices, says) == (None, "", (), [])
     assert found.refusal(candidate(3)) is None
     assert "came with 0.33.0" in (found.refusal(Candidate({"watchdog_config": "x"})) or "")
 
@@ -48,6 +48,9 @@ def test_a_known_engine_is_judged_by_the_tables_alone(tmp_path: Path, says: list
 def test_a_newer_engine_is_asked_itself(tmp_path: Path, says: list[str]) -> None:
     found = ability(space(tmp_path), NEW)
     assert says == ["0.40.0"]
+    assert [(n.code, n.what, n.evidence["help_read"]) for n in found.notices] == [
+        ("engine_beyond_the_tables", found.note, True)
+    ]
     assert "vLLM 0.40.0 is newer than 0.33.0" in found.note and "checked against its own --help" in found.note
     assert found.refusal(candidate(3, method="ngram")) is None
     assert "--max-model-len" in (found.refusal(Candidate({"max_model_len": 9})) or "")

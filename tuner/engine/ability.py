@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from tuner.engine.help import EngineHelp, NoHelp, engine_help
 from tuner.engine.resolve import Engine
 from tuner.errors import EngineNotFound, SpaceError
-from tuner.records import Candidate
+from tuner.records import Candidate, Json
+from tuner.records.notice import Level, Notice
 from tuner.space.availability import method_unavailable
 from tuner.space.candidates import candidates, packages_needed, unavailable_reason
 from tuner.space.engine_flags import known_engine_args
@@ -27,6 +28,7 @@ print(json.dumps([name for name in sys.argv[1:] if importlib.util.find_spec(name
 """
 
 _OTHER_ARGS = "Change engine_args (or unchecked_engine_args, choices) in the search space."
+_NEWER_TUNER = "Look for a newer tuner."
 _OTHER_DRAFT = "Try another method or engine; `tuner methods` shows what this one can run."
 
 
@@ -42,6 +44,14 @@ class Ability:
     lacking: frozenset[str] = frozenset()
     help: EngineHelp | None = None
     note: str = ""
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        """Return the note as it is kept with a run."""
+        if not self.note:
+            return ()
+        evidence: dict[str, Json] = {"version": self.engine.version, "help_read": self.help is not None}
+        return (Notice("engine_beyond_the_tables", Level.WARNING, "engine", self.note, _NEWER_TUNER, evidence),)
 
     def refusal(self, candidate: Candidate) -> str | None:
         """Return why the engine cannot run `candidate`, None if as far as can be told it can."""

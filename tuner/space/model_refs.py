@@ -15,7 +15,7 @@ DEMO_NAMES = ("target", "original", "good", "weak")
 
 
 def user_cache() -> Path:
-    """Return where things are kept that may be made again, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
+    """Return where what can be made again is kept, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
     return Path(os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner").expanduser().absolute()
 
 

@@ -58,8 +58,11 @@ def _rows() -> tuple[EngineVersion, ...]:
         gpu_memory_utilization=0.92,
     )
     then("0.21.0", "rejection_sample_method strict and probabilistic became standard; draft_sample_method added")
-    then("0.22.0", "method custom_class added; draft_sample_method gumbel became probabilistic")
-    then("0.22.1", "short forms --spec-method, --spec-model, --spec-tokens")
+    then(
+        "0.22.0",
+        "method custom_class and the flags --spec-method, --spec-model, --spec-tokens added; "
+        "draft_sample_method gumbel became probabilistic",
+    )
     then("0.24.0", "num_speculative_tokens_per_batch_size added (K schedule)")
     then("0.25.0", "method dspark, use_heterogeneous_vocab and rejection_sample_method block added")
     then("0.26.0", "draft kv_cache_dtype added")
