@@ -168,3 +168,28 @@ def test_json_has_one_entry_for_each_draft(models: Path) -> None:
 
 def test_unplanned_is_no_plan() -> None:
     assert memory_notices((), (Unplanned("target", "why"),))[0].what.endswith("why")
+
+
+@pytest.mark.parametrize(
+    ("total", "given", "step"),
+    [
+        (24, 20 * GIB, "a KV cache of 9 GiB or less fits"),
+        (24, 2**20, "a KV cache of 1 GiB or more fits"),
+        (12, GIB, "Use more memory"),
+    ],
+)
+def test_a_cache_of_the_wrong_size_is_answered_with_a_right_one(
+    models: Path, total: int, given: int, step: str
+) -> None:
+    candidates = [Candidate({"max_model_len": 2048, "max_num_seqs": 4, "kv_cache_memory_bytes": given})]
+    (notice,) = memory_notices(plans(models, candidates, Device("gpu", "card", total * GIB)))
+    assert notice.next_step.startswith(step)
+
+
+def test_the_share_that_is_called_enough_is(models: Path) -> None:
+    candidate = Candidate({"max_model_len": 2048, "max_num_seqs": 4, "gpu_memory_utilization": 0.5})
+    (notice,) = memory_notices(plans(models, [candidate]))
+    share = float(notice.next_step.split()[1])
+    enough = replace(candidate, engine_args={**candidate.engine_args, "gpu_memory_utilization": share})
+    less = replace(candidate, engine_args={**candidate.engine_args, "gpu_memory_utilization": share - 0.01})
+    assert [one.plan.verdict for one in plans(models, [enough, less])] == [Verdict.FITS, Verdict.TIGHT]

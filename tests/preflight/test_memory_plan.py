@@ -138,8 +138,8 @@ def test_a_cache_that_was_given_is_what_it_is(device: Device, block: int) -> Non
         ({"utilization": 0.3, "max_model_len": 10**6}, {}, True, "one request of max_model_len 1000000 needs"),
         ({"utilization": 0.3, "max_model_len": 10**6, "context_given": False}, {}, False, "one request"),
         ({"kv_bytes": 2**20}, {}, True, "one request of max_model_len 4096"),
-        ({"kv_bytes": 35 * GIB}, {}, True, "and a KV cache of 35.00 GiB take"),
-        ({"kv_bytes": 29 * GIB}, {}, False, "and a KV cache of 29.00 GiB take"),
+        ({"kv_bytes": 35 * GIB}, {}, True, "with a KV cache of 35.00 GiB take"),
+        ({"kv_bytes": 29 * GIB}, {}, False, "with a KV cache of 29.00 GiB take"),
     ],
 )
 def test_what_does_not_fit(changed: dict[str, Any], weights: dict[str, Any], certain: bool, words: str) -> None:

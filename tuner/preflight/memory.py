@@ -177,7 +177,7 @@ def _notice(planned: Planned, hopeless: Collection[str]) -> Notice:
 def next_step(plan: MemoryPlan) -> str:
     """Return what the user can change, with the largest values that fit."""
     largest, settings = plan.largest, plan.settings
-    ways = []
+    ways = _other_cache(plan)
     if largest.max_model_len and largest.max_model_len < settings.max_model_len:
         ways.append(f"max_model_len {largest.max_model_len} or less fits")
     if largest.max_num_seqs and largest.max_num_seqs < settings.max_num_seqs:
@@ -189,8 +189,24 @@ def next_step(plan: MemoryPlan) -> str:
     if ways:
         return f"{', or '.join(ways)}, the other settings as they are."
     if settings.kv_bytes is not None:
-        return "Give the KV cache less, or use a smaller draft or target."
+        return "Use more memory, or a smaller draft or target."
     return "Use more or larger GPUs, a quantised target, or a smaller draft or target."
+
+
+def _other_cache(plan: MemoryPlan) -> list[str]:
+    """Return what to give a KV cache that was given the wrong size, if there is a right one."""
+    given, room = plan.settings.kv_bytes, (plan.limit - _rest(plan)) // 2**30
+    if given is None or room * 2**30 < plan.one_request:
+        return []
+    if given < plan.one_request:
+        return [f"a KV cache of {ceil(plan.one_request / 2**30)} GiB or more fits"]
+    return [f"a KV cache of {room} GiB or less fits"] if given > room * 2**30 else []
+
+
+def _rest(plan: MemoryPlan) -> int:
+    """Return all but the KV cache, with room for what is estimated."""
+    estimated = sum(part.size for part in plan.parts if part.source is Source.ESTIMATE)
+    return sum(part.size for part in plan.parts) + ceil(MARGIN * estimated)
 
 
 def _share_needed(plan: MemoryPlan) -> float | None:
@@ -200,9 +216,7 @@ def _share_needed(plan: MemoryPlan) -> float | None:
     """
     if plan.settings.kv_bytes is not None:
         return None
-    estimated = sum(part.size for part in plan.parts if part.source is Source.ESTIMATE)
-    needed = sum(part.size for part in plan.parts) + plan.one_request + ceil(MARGIN * estimated)
-    share = ceil(needed / plan.device.total * 100) / 100
+    share = ceil((_rest(plan) + plan.one_request) / plan.device.total * 100) / 100
     return share if plan.settings.utilization < share <= _MOST_SHARE else None
 
 

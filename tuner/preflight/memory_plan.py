@@ -164,7 +164,7 @@ def _refused(plan: MemoryPlan) -> tuple[str, bool] | None:
         return f"the weights take {gib(plan.weights)} of {gib(plan.limit)}", exact > plan.limit
     given = settings.kv_bytes or 0
     if everything + given > plan.limit:
-        of = f" and a KV cache of {gib(given)}" if given else ""
+        of = f" with a KV cache of {gib(given)}" if given else ""
         return (
             f"weights, activations and the rest{of} take {gib(everything + given)} of {gib(plan.limit)}",
             exact + given > plan.limit,
