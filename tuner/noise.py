@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.analysis.noise import ArmNoise, noise
+from tuner.engine.ability import ability
 from tuner.errors import NothingMeasured, SpaceError
 from tuner.export.noise import noise_document
 from tuner.prepare import Prepared
@@ -17,7 +18,6 @@ from tuner.report import manifest_json, write_report
 from tuner.session import Session, SweepOptions, measure, tell_where
 from tuner.sources import Source
 from tuner.sources.again import LivesAgain
-from tuner.space.candidates import unavailable_reason
 from tuner.space.model_refs import settle_model
 from tuner.space.schema import load_space
 from tuner.store import RunStore, read_run
@@ -91,7 +91,7 @@ def noise_arm(prepared: Prepared, draft: str, k: int) -> Candidate:
         raise SpaceError(f"Search space {prepared.space.name!r} has no draft {draft!r}.", f"Name one of {names}.")
     speculation = Speculation(found.method, k, found.name, found.model, found.options)
     candidate = replace(prepared.candidates[0], speculation=speculation)
-    if reason := unavailable_reason(candidate, prepared.engine.version, prepared.engine.build):
+    if reason := ability(prepared.space, prepared.engine).refusal(candidate):
         raise SpaceError(f"The engine cannot run {candidate.label}: {reason}.", "Name another draft.")
     return candidate
 
