@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 from tuner.engine import measure
+from tuner.engine.environment import engine_env
 from tuner.engine.resolve import resolve_engine
 from tuner.engine.scrape import wait_until_idle
 from tuner.errors import EngineError
@@ -35,7 +36,7 @@ from tuner.records import (
     WorkerFacts,
 )
 from tuner.store.codec import StoredRecord, decode_record, encode_record
-from tuner.trial import TrialSpec, describe_failure, note_context_length, run_trial
+from tuner.trial import TrialSpec, describe_failure, launch_of, note_context_length, run_trial
 
 K = 4
 STEP_S = 0.003
@@ -212,6 +213,16 @@ def test_an_unexpected_exception_propagates_and_leaves_no_engine(tmp_path: Path)
     with pytest.raises(KeyError, match="chat c=1"):
         run_trial(spec(tmp_path, BASELINE), WORKER, report)
     assert not [child for child in psutil.Process().children(recursive=True) if "tuner.engine.sim" in child.cmdline()]
+
+
+def test_nothing_in_the_environment_differs_between_two_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # vLLM's compile cache is named by its environment variables, in 0.26.0 the key among them.
+    monkeypatch.setenv("TUNER_CACHE", str(tmp_path))
+    first, again = spec(tmp_path, SPECULATING), replace(spec(tmp_path, BASELINE), number=7)
+    environments = [
+        engine_env({}, launch.env, launch.api_key) for launch in (launch_of(s, WORKER) for s in (first, again))
+    ]
+    assert environments[0] == environments[1]
 
 
 def test_a_spec_travels_between_processes(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tuner.engine import logscan
+from tuner.engine.api_key import engine_api_key
 from tuner.engine.argv import engine_command
 from tuner.engine.client import Endpoint
 from tuner.engine.device.monitor import DeviceMonitor
@@ -44,6 +45,7 @@ from tuner.records import (
     TrialRecord,
     WorkerFacts,
 )
+from tuner.space.model_refs import user_cache
 from tuner.space.versions import version_row
 
 _KINDS: Mapping[type[EngineError], FailureKind] = {
@@ -88,7 +90,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
     raised is a fault of ours, or an interruption, and propagates (the engine is stopped on the way).
     """
     started_at = datetime.now(UTC).isoformat(timespec="seconds")
-    life = _EngineLife(_launch(spec, worker), spec.candidate, worker)
+    life = _EngineLife(launch_of(spec, worker), spec.candidate, worker)
     life.launch.log_path.unlink(missing_ok=True)  # An interrupted attempt's log must not explain this one's failure.
     failure = None
     try:
@@ -225,7 +227,11 @@ def note_context_length(facts: EngineFacts, candidate: Candidate) -> EngineFacts
     return replace(facts, changed_settings=(*facts.changed_settings, changed))
 
 
-def _launch(spec: TrialSpec, worker: WorkerFacts) -> Launch:
+def launch_of(spec: TrialSpec, worker: WorkerFacts) -> Launch:
+    """Return how to start the trial's engine.
+
+    All lives get one and the same environment: a variable that differs may make an engine compile everything again.
+    """
     port = free_port()
     served_name = f"trial-{spec.number}-{secrets.token_hex(4)}"
     # Ray's numbers are NVML's, which go by PCI bus; CUDA's own default order goes by speed.
@@ -237,7 +243,7 @@ def _launch(spec: TrialSpec, worker: WorkerFacts) -> Launch:
         log_path=Path(spec.log_dir) / "engine.log",
         port=port,
         served_name=served_name,
-        api_key=secrets.token_urlsafe(24),
+        api_key=engine_api_key(user_cache()),
         start_timeout_s=spec.protocol.start_timeout_s,
         stall_timeout_s=spec.protocol.stall_timeout_s,
         version=spec.engine.version,

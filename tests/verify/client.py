@@ -29,6 +29,7 @@ from tests.verify import agreement, record
 from tests.verify.bench import Bench, BenchFailed, prepared, run_bench, sendable
 from tests.verify.clock import against_the_engine
 from tuner.analysis.metrics import trial_figures
+from tuner.engine.api_key import engine_api_key
 from tuner.engine.argv import engine_command
 from tuner.engine.client import Endpoint
 from tuner.engine.load import Work, load_requests, requests_per_repeat
@@ -53,7 +54,7 @@ from tuner.records import (
 )
 from tuner.space.candidates import candidates
 from tuner.space.eval_sets import load_eval_set
-from tuner.space.model_refs import resolve_model
+from tuner.space.model_refs import resolve_model, user_cache
 from tuner.space.schema import load_space
 from tuner.space.search_space import SearchSpace
 from tuner.version import tuner_version
@@ -151,7 +152,7 @@ def launch_of(job: Job, candidate: Candidate, folder: Path) -> Launch:
         log_path=folder / "engine.log",
         port=port,
         served_name=served_name,
-        api_key=secrets.token_urlsafe(24),
+        api_key=engine_api_key(user_cache()),
         start_timeout_s=job.space.protocol.start_timeout_s,
         stall_timeout_s=job.space.protocol.stall_timeout_s,
         version=job.engine.version,

@@ -39,8 +39,8 @@ PORTS = range(20_000, 32_000)
 class Launch:
     """All it takes to start one engine.
 
-    env: variables on top of ours (CUDA_VISIBLE_DEVICES, the space's `env`).  served_name, api_key: new for every
-    trial; the key travels in the environment, never in the command.  start_timeout_s: until ready.
+    env: variables on top of ours (CUDA_VISIBLE_DEVICES, the space's `env`).  served_name: new for every
+    trial.  api_key: travels in the environment, never in the command.  start_timeout_s: until ready.
     stall_timeout_s: longest silence of the log until ready.  stop_grace_s: between TERM and KILL.
     """
 
