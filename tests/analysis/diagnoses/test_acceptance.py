@@ -23,8 +23,13 @@ def test_a_draft_that_is_accepted_less_than_half_and_does_not_pay_is_too_weak(ma
     assert (
         "a step takes as long as 2.38 plain ones and gives 1.90 tokens; to pay, it has to give 2.38" in one.evidence[2]
     )
-    assert "K = 1 instead of 3" in one.next_step
-    assert "probabilistic" not in one.next_step
+    assert "probabilistic" not in one.next_step and "Cheaper" not in one.next_step
+
+
+def test_a_smaller_k_is_worth_a_try_where_first_tokens_are_accepted(make_trial: Make) -> None:
+    slow = make_trial(1, k=3, acceptance=(0.65, 0.45, 0.3), tpot=drifting(0.025))
+    one = the("draft_too_weak", seen([make_trial(tpot=drifting(0.02)), slow]))
+    assert one.next_step.endswith("Cheaper to try: K = 1 instead of 3.")
 
 
 def test_it_is_clear_where_the_interval_over_prompts_lies_below_half(make_trial: Make) -> None:
@@ -103,6 +108,19 @@ def test_a_large_k_is_not_too_long(make_trial: Make, at_7: float, acceptance: tu
             2, k=7, acceptance=SEVEN, tpot=lambda _l, prompt, _r: 0.0102 * (1.5 if prompt % 2 else 1 / 1.5)
         )
     assert said("k_too_long", seen(trials)) == []  # type: ignore[arg-type]
+
+
+def test_a_large_k_that_is_recommended_below_a_concurrency_is_not_too_long(make_trial: Make) -> None:
+    """It alone pays at 1, though a smaller K is faster over both load points."""
+    loads = (C1, C16)
+    trials = [
+        make_trial(tpot=by_concurrency(c1=0.02, c16=0.02), loads=loads),
+        make_trial(1, k=3, acceptance=FINE, tpot=by_concurrency(c1=0.0202, c16=0.021), loads=loads),
+        make_trial(2, k=7, acceptance=SEVEN, tpot=by_concurrency(c1=0.012, c16=0.06), loads=loads),
+    ]
+    sweep = seen(trials, loads)
+    assert sweep.findings.answers[0].best.k == 7
+    assert said("k_too_long", sweep) == []
 
 
 def test_a_winner_below_half_gets_the_advice_beside_its_gain(make_trial: Make) -> None:

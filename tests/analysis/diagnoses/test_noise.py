@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.analysis.diagnoses.seeing import Make, drifting, said, seen, the
+from tests.analysis.diagnoses.seeing import C1, C16, Make, by_concurrency, drifting, said, seen, the
 from tuner.records import LoadPoint, Protocol, Trial, Verdict
 
 
@@ -23,6 +23,23 @@ def test_a_clear_answer_is_no_noise(make_trial: Make) -> None:
     for tpot in (0.01, 0.03):
         sweep = seen([make_trial(tpot=drifting(0.02)), make_trial(1, k=3, tpot=drifting(tpot))])
         assert said("noise_too_large", sweep) == []
+
+
+def test_a_rival_within_noise_of_a_clear_winner_leaves_nothing_open(make_trial: Make) -> None:
+    trials = [make_trial(tpot=drifting(0.02)), make_trial(1, k=3, tpot=drifting(0.01))]
+    sweep = seen([*trials, make_trial(2, k=3, draft="other", tpot=unsure)])
+    assert sweep.findings.answers[0].runner_up is not None
+    assert said("noise_too_large", sweep) == []
+
+
+def test_an_answer_that_depends_on_the_traffic_is_no_noise(make_trial: Make) -> None:
+    """Faster overall and slower at 1: open, but not for noise."""
+    loads = (C1, C16)
+    plain = make_trial(tpot=by_concurrency(c1=0.02, c16=0.02), loads=loads)
+    mixed = make_trial(1, k=3, tpot=by_concurrency(c1=0.022, c16=0.01), loads=loads)
+    sweep = seen([plain, mixed], loads)
+    assert sweep.findings.answers[0].verdict is Verdict.INCONCLUSIVE
+    assert said("noise_too_large", sweep) == []
 
 
 def two_k(make: Make, at_2: float, at_3: float, **more: object) -> list[Trial]:

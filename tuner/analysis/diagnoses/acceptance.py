@@ -133,16 +133,17 @@ def _weak(seen: Measured, line: Line, found: Sequence[tuple[Point, Figure]]) -> 
             [
                 "Another draft: a larger one of the family, a distilled one, or an EAGLE or MTP head of this target "
                 "(tuner breakeven RUN says what it has to reach).",
-                *_cheaper(line),
+                *_cheaper(line, point),
             ]
         ),
     )
 
 
-def _cheaper(line: Line) -> list[str]:
-    """Return what costs less to try than another draft."""
+def _cheaper(line: Line, point: Point) -> list[str]:
+    """Return what costs less to try than another draft: a smaller K where at least first tokens are mostly accepted."""
     k, spec = line.first.k, line.first.speculation
-    tries = [f"Cheaper to try: K = {max(k // 2, 1)} instead of {k}."] if k > 1 else []
+    holds = (point.load.acceptance_by_position[0].value or 0.0) >= HALF
+    tries = [f"Cheaper to try: K = {max(k // 2, 1)} instead of {k}."] if k > 1 and holds else []
     if line.temperature and spec and "draft_sample_method" not in spec.options:
         tries.append("With draft_sample_method: probabilistic the draft samples as the target does.")
     return tries
