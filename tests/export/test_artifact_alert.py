@@ -56,7 +56,20 @@ def lives(make: Make, steps: Sequence[Sequence[int]]) -> Lives:
 
 
 def test_the_range_is_what_windows_of_such_prompts_keep_within(make_trial: Make) -> None:
-    """Prompts of 2, 3 and 4 tokens a step: SD 1, n = 3, 40 steps each, so 1000 drafts are 25 requests."""
+    """Prompts of 2.8 and 3.2 tokens a step, four of each: SD 0.2 sqrt(8/7). The answer's end cuts the last step off."""
+    steps = [[*[3] * 32, *[of_prompt] * 8, 1] for of_prompt in (2, 4)] * 4
+    alert = acceptance_alert(lives(make_trial, steps), "alerts.yaml")
+    assert alert is not None
+    length = (3.0 * 40 + 1) / 41
+    half = 3.49948 * 0.2 * math.sqrt(8 / 7) * math.sqrt(1 / 8 + 1 / 50)  # t(99 %, 7), windows of 50 requests
+    assert alert.least_drafts == 50 * 41
+    assert alert.measured.value == pytest.approx(length, rel=1e-5)
+    assert alert.prompts_sd == pytest.approx(0.2 * math.sqrt(8 / 7), rel=1e-5)
+    assert (alert.low, alert.high) == (pytest.approx(length - half, abs=0.005), pytest.approx(length + half, abs=0.005))
+
+
+def test_the_range_stays_within_what_is_possible(make_trial: Make) -> None:
+    """Prompts of 2, 3 and 4 tokens a step: SD 1, n = 3."""
     alert = acceptance_alert(lives(make_trial, [[2] * 40, [3] * 40, [4] * 40]), "alerts.yaml")
     assert alert is not None
     assert (alert.measured.value, alert.prompts_sd, alert.least_drafts) == (3.0, 1.0, 2000)

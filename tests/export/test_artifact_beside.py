@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -27,7 +27,7 @@ def with_memory(trial: Trial, *peaks: int) -> Trial:
     return replace(trial, record=replace(trial.record, loads=(replace(first, repeats=repeats), *rest)))
 
 
-def answer_of(make: Make, plain: dict[str, object], fast: dict[str, object], *peaks: int) -> model.Answer:
+def answer_of(make: Make, plain: Mapping[str, object], fast: Mapping[str, object], *peaks: int) -> model.Answer:
     base = make(0, loads=LOADS, **plain)
     quick = make(1, k=2, loads=LOADS, tpot=lambda load, i, r: 0.01 * (1 + 0.001 * i), **fast)
     if peaks:
