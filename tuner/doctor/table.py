@@ -14,9 +14,12 @@ from tuner.doctor.gather import engine, host, leftovers, ray
 from tuner.doctor.judge.devices import judge_cpu, judge_fit, judge_gpus
 from tuner.doctor.judge.engine import judge_engine, judge_import, judge_methods, judge_packages
 from tuner.doctor.judge.environment import judge_environment
+from tuner.doctor.judge.help import judge_help
 from tuner.doctor.judge.host import judge_limits, judge_memory, judge_place, judge_ports
 from tuner.doctor.judge.leftovers import judge_leftovers
 from tuner.doctor.judge.ray import judge_ray
+from tuner.engine.help import engine_help
+from tuner.engine.resolve import resolve_engine
 from tuner.errors import TunerError
 from tuner.space.model_refs import demo_models_dir
 
@@ -56,6 +59,13 @@ def _import(examined: Examined) -> tuple[Check, ...]:
     if facts is None or facts.kind == "sim":
         return ()
     return judge_import(engine.imported_engine(facts.python, DEEP_S), facts)
+
+
+def _help(examined: Examined) -> tuple[Check, ...]:
+    facts = _engine_or_none(examined)
+    if facts is None or facts.kind == "sim":
+        return ()
+    return judge_help(engine_help(resolve_engine(examined.engine_spec), fresh=True, timeout_s=DEEP_S), facts.version)
 
 
 def _fit(examined: Examined) -> tuple[Check, ...]:
@@ -103,6 +113,7 @@ ROWS: tuple[Row, ...] = (
     Row("versions", "tuner", lambda _: judge_packages(engine.own_packages())),
     Row("versions", "engine", lambda examined: judge_engine(examined.engine())),
     Row("versions", "engine_import", _import, DEEP_S, only_deep=True),
+    Row("versions", "engine_help", _help, DEEP_S, only_deep=True),
     Row("devices", "gpus", lambda examined: judge_gpus(examined.gpus())),
     Row("devices", "driver", _fit),
     Row("devices", "cpu", lambda _: judge_cpu(host.cpu())),
