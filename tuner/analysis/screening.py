@@ -77,11 +77,15 @@ def screening(
 
 def _nothing_measured(trials: Sequence[Trial]) -> NothingMeasured:
     what = "No baseline (the engine without speculation) gave a measurement"
-    failed = next((t for t in trials if t.record.role is Role.BASELINE and t.record.failure), None)
+    baselines = [t for t in trials if t.record.role is Role.BASELINE and t.record.failure]
+    failed = max(baselines, key=lambda t: t.record.fix.changes if t.record.fix else 0, default=None)
     if failed is None or failed.record.failure is None:
         return NothingMeasured(f"{what}: none was run.", "Start the sweep again: it goes on where it ended.")
     look = f"See trials/{failed.record.name}/engine.log, and start the sweep again: it tries the baseline anew."
-    return NothingMeasured(f"{what}: {failure_words(failed)}", f"{failed.record.failure.next_step}\n{look}".strip())
+    by_itself = " With --auto-fix the sweep does so by itself." if failed.record.failure.change else ""
+    return NothingMeasured(
+        f"{what}: {failure_words(failed)}", f"{failed.record.failure.remedy}{by_itself}\n{look}".strip()
+    )
 
 
 def failure_words(trial: Trial) -> str:
