@@ -15,28 +15,49 @@ from tuner.models.padding import SCRIPT, pad_vocabulary
 
 # torch stays out of this process: models are made and asked in one of their own.
 MAKE = """
-import json, pathlib, sys, torch, transformers
-out, tied, shards = pathlib.Path(sys.argv[1]), sys.argv[2] == "tied", sys.argv[3]
-torch.manual_seed(0)
-config = transformers.LlamaConfig(vocab_size=96, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
-    num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=tied, initializer_range=0.5)
-model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
-model.save_pretrained(out, max_shard_size=shards)
+import pathlib, sys, torch, transformers
+for name, tied, shard in (("tied", True, "1GB"), ("sharded", False, "10KB")):
+    torch.manual_seed(0)
+    config = transformers.LlamaConfig(vocab_size=96, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, tie_word_embeddings=tied, initializer_range=0.5)
+    model = transformers.LlamaForCausalLM(config).to(torch.bfloat16)
+    model.save_pretrained(pathlib.Path(sys.argv[1]) / name, max_shard_size=shard)
 """
 ASK = """
-import json, sys, torch, transformers
+import json, pathlib, sys, torch, transformers
 tokens = torch.randint(0, 96, (1, 64), generator=torch.Generator().manual_seed(1))
-logits = []
-for path in sys.argv[1:]:
+def logits(path):
     model = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=torch.bfloat16).eval()
     with torch.no_grad():
-        logits.append(model(tokens).logits[0].float())
-plain, padded = logits
+        return model(tokens).logits[0].float()
+answers = {}
+for name in ("tied", "sharded"):
+    plain, padded = logits(f"{sys.argv[1]}/{name}"), logits(f"{sys.argv[1]}/{name}-padded")
+    answers[name] = {
+        "rows": [plain.shape[-1], padded.shape[-1]],
+        "equal": bool(torch.equal(plain, padded[:, :96])),
+        "margin": float((padded[:, :96].max(-1).values - padded[:, 96:].max(-1).values).min()),
+    }
+print(json.dumps(answers))
+"""
+# States for which every real logit is far below 0: a row of zeros would win at all of them.
+RESIZED = """
+import importlib.util, json, sys, torch
+spec = importlib.util.spec_from_file_location("pad", sys.argv[1])
+pad = importlib.util.module_from_spec(spec); spec.loader.exec_module(pad)
+torch.manual_seed(0)
+common = torch.ones(32)
+states = 3 * common + torch.randn(200, 32)
+rows = (torch.randn(96, 32) / 4 - common).to(torch.bfloat16)
+bias = torch.randn(96)
+wide, wide_bias = pad.resized(rows, 128), pad.resized(bias, 128)
+logits = states @ wide.float().T + wide_bias
 print(json.dumps({
-    "rows": [plain.shape[-1], padded.shape[-1]],
-    "equal": bool(torch.equal(plain, padded[:, :96])),
-    "margin": float((padded[:, :96].max(-1).values - padded[:, 96:].max(-1).values).min()),
-    "same_choice": bool(torch.equal(plain.argmax(-1), padded.argmax(-1))),
+    "largest": float(logits[:, :96].max()),
+    "margin": float((logits[:, :96].max(-1).values - logits[:, 96:].max(-1).values).min()),
+    "kept": bool(torch.equal(wide[:96], rows)) and bool(torch.equal(wide_bias[:96], bias)),
+    "cut": bool(torch.equal(pad.resized(rows, 80), rows[:80])),
+    "types": [str(wide.dtype), str(wide_bias.dtype)],
 }))
 """
 
@@ -47,47 +68,49 @@ def python(code: str, *arguments: object) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=["tied 1GB", "untied 1GB", "untied 10KB"])
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model = tmp_path_factory.mktemp("padding") / "draft"
-    python(MAKE, model, *request.param.split())
-    (model / "tokenizer.json").write_text('{"kept": true}')
-    (model / "pytorch_model.bin").write_bytes(b"old shapes")
-    return model
-
-
-def test_a_padding_token_never_wins_and_real_ones_stay_as_they_are(made: Path) -> None:
-    before = {file.name: file.read_bytes() for file in made.iterdir()}
-    padded = pad_vocabulary(sys.executable, made, made.parent / "padded", 128)
-    assert {file.name: file.read_bytes() for file in made.iterdir()} == before
-    assert set(padded.changed.values()) == {(96, 128)}
-    answer: dict[str, Any] = json.loads(python(ASK, made, padded.directory))
-    assert answer["rows"] == [96, 128]
-    assert answer["equal"] and answer["same_choice"]
+def test_a_padding_token_never_wins_even_where_all_logits_are_negative() -> None:
+    answer = json.loads(python(RESIZED, SCRIPT))
+    assert answer["largest"] < -10
     assert answer["margin"] > 0.5
-    assert json.loads((padded.directory / "config.json").read_text())["vocab_size"] == 128
-    assert (padded.directory / "tokenizer.json").read_text() == '{"kept": true}'
-    assert not (padded.directory / "pytorch_model.bin").exists()
-    index = padded.directory / "model.safetensors.index.json"
-    if index.is_file():
-        was, now = (
-            json.loads((path / index.name).read_text())["metadata"]["total_size"] for path in (made, index.parent)
-        )
-        assert now == was + 2 * (128 - 96) * 32 * 2
+    assert answer["kept"] and answer["cut"]
+    assert answer["types"] == ["torch.bfloat16", "torch.float32"]
 
 
-def test_rows_beyond_every_token_can_be_cut(made: Path) -> None:
-    cut = pad_vocabulary(sys.executable, made, made.parent / "cut", 80)
-    assert set(cut.changed.values()) == {(96, 80)}
+def test_padded_models_answer_as_before(tmp_path: Path) -> None:
+    python(MAKE, tmp_path)
+    for name in ("tied", "sharded"):
+        made = tmp_path / name
+        (made / "tokenizer.json").write_text('{"kept": true}')
+        (made / "pytorch_model.bin").write_bytes(b"old shapes")
+        before = {file.name: file.read_bytes() for file in made.iterdir()}
+        padded = pad_vocabulary(sys.executable, made, tmp_path / f"{name}-padded", 128)
+        assert {file.name: file.read_bytes() for file in made.iterdir()} == before
+        assert len(padded.changed) == (1 if name == "tied" else 2)
+        assert set(padded.changed.values()) == {(96, 128)}
+        assert json.loads((padded.directory / "config.json").read_text())["vocab_size"] == 128
+        assert (padded.directory / "tokenizer.json").read_text() == '{"kept": true}'
+        assert not (padded.directory / "pytorch_model.bin").exists()
+    index = "model.safetensors.index.json"
+    was, now = (
+        json.loads((tmp_path / name / index).read_text())["metadata"]["total_size"]
+        for name in ("sharded", "sharded-padded")
+    )
+    assert now == was + 2 * (128 - 96) * 32 * 2
+    answers: dict[str, Any] = json.loads(python(ASK, tmp_path))
+    for answer in answers.values():
+        assert answer["rows"] == [96, 128]
+        assert answer["equal"] and answer["margin"] > 0.5
 
 
-def test_nothing_is_written_over(made: Path, tmp_path: Path) -> None:
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    draft.mkdir()
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputError, match="there exists"):
-        pad_vocabulary(sys.executable, made, tmp_path / "there", 128)
+        pad_vocabulary(sys.executable, draft, tmp_path / "there", 128)
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="cannot be written"):
-        pad_vocabulary(sys.executable, made, tmp_path / "file" / "out", 128)
+        pad_vocabulary(sys.executable, draft, tmp_path / "file" / "out", 128)
 
 
 @pytest.mark.parametrize(
