@@ -9,7 +9,18 @@ import pytest
 import yaml
 
 from tuner.errors import NothingMeasured, OutputError
-from tuner.records import BarKind, Json, LoadPoint, Protocol, Role, RunManifest, SameOutput, Trial, Verdict
+from tuner.records import (
+    BarKind,
+    Json,
+    LoadPoint,
+    Protocol,
+    RequestSample,
+    Role,
+    RunManifest,
+    SameOutput,
+    Trial,
+    Verdict,
+)
 from tuner.report import manifest_json, write_report
 from tuner.store import RunStore
 
@@ -103,6 +114,29 @@ def test_the_page_and_the_artifact_are_as_agreed(tmp_path: Path, trials: list[Tr
         "alerts.yaml",
     ):
         assert (run / name).read_text(encoding="utf-8") == (GOLDEN / name).read_text(encoding="utf-8"), name
+
+
+def test_files_of_an_earlier_answer_do_not_stay(tmp_path: Path, trials: list[Trial]) -> None:
+    run = write_run(tmp_path / "run", trials)
+    write_report(run, finished=True)
+    mine = run / "serve-mine.yaml"
+    mine.write_text("model: x\n")
+    assert (run / "serve.speculate.yaml").is_file()
+    slow = [replace(t, samples=tuple(_slower(s) for s in t.samples)) if t.record.candidate.k else t for t in trials]
+    other = write_run(tmp_path / "other", slow)
+    shutil.rmtree(run / "trials")
+    shutil.copytree(other / "trials", run / "trials")
+    write_report(run, finished=True)
+    assert yaml.safe_load((run / "best_config.yaml").read_text())["verdict"] == "do_not"
+    assert not (run / "serve.speculate.yaml").exists()
+    assert not (run / "alerts.yaml").exists()
+    assert mine.is_file()
+
+
+def _slower(sample: RequestSample) -> RequestSample:
+    """Return the request with five times its TPOT."""
+    first, last = sample.first_token_s or 0.0, sample.last_token_s or 0.0
+    return replace(sample, last_token_s=first + 5 * (last - first))
 
 
 def test_a_real_gpu_run_with_device_outputs_and_an_unfinished_round(tmp_path: Path) -> None:
