@@ -22,6 +22,7 @@ def trained_k_cases() -> list[Case]:
             Level.ERROR,
             trained_k.mtp_layers,
             setting(method="mtp"),
+            setting(files(model_type="longcat_flash"), method="mtp"),
             setting(two, method="mtp"),
             setting(),
         ),

@@ -16,6 +16,8 @@ from tuner.records.notice import Level, Notice
 _PREDICTED = ("n_predict", "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 _ONE_LAYER = ("MiMoV2", "Gemma4")  # vLLM takes one layer of these whatever the config says
 _OWN_LAYERS = ("step3p5", "step3p7", "inkling")
+# vLLM takes these to have one such layer where their config names none, or reads it in a place of its own.
+_ASSUMED = ("longcat_flash", "step3p5", "step3p7", "minimax_m3", "dots3_note", "nemotron_h", "inkling")
 
 
 def mtp_layers(setting: Setting) -> Notice | None:
@@ -23,7 +25,8 @@ def mtp_layers(setting: Setting) -> Notice | None:
     if setting.method != "mtp":
         return None
     model = setting.draft or setting.target
-    if predicted_tokens(model) or "mtp" in model.model_type or "assistant" in model.model_type:
+    known = "mtp" in model.model_type or "assistant" in model.model_type or model.model_type.startswith(_ASSUMED)
+    if predicted_tokens(model) or known:
         return None
     return setting.about_draft(
         "no_mtp_layers",
