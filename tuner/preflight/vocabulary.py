@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,9 @@ class Comparison:
 
 def compare(target: Vocabulary, draft: Vocabulary) -> Comparison:
     """Return how two token maps differ."""
+    if target.tokens == draft.tokens:  # the usual case, and the quick one
+        size = len(target.texts)
+        return Comparison(size, size, 0, 0, 0, None, len({_plain(text) for text in target.tokens}))
     conflicting = only_target = only_draft = 0
     first: tuple[int, str | None, str | None] | None = None
     for number in sorted(target.texts.keys() | draft.texts.keys()):
@@ -108,12 +111,21 @@ def read_vocabulary(directory: Path, *, python: str, trust_remote_code: bool = F
     path = directory / "tokenizer.json"
     try:
         if path.is_file():
-            return parse_tokenizer(_json(path), _special_tokens(directory))
+            return _parsed(path.read_bytes(), tuple(_special_tokens(directory).items()))
         request = {"tokenizer": str(directory), "trust_remote_code": trust_remote_code}
         answer = run_script(python, "token_map.py", request, timeout_s=120.0)
     except (ScriptFailed, OSError, ValueError, KeyError, TypeError):
         return None
     return Vocabulary(answer["tokens"], frozenset(answer["added"]), answer["special"])
+
+
+@lru_cache(maxsize=4)
+def _parsed(data: bytes, roles: tuple[tuple[str, str], ...]) -> Vocabulary:
+    """Drafts of one family have the very same file, and it is megabytes."""
+    document = json.loads(data)
+    if not isinstance(document, dict):
+        raise ValueError("it is not a JSON object")
+    return parse_tokenizer(document, dict(roles))
 
 
 def parse_tokenizer(document: Mapping[str, Any], roles: Mapping[str, str] | None = None) -> Vocabulary:
