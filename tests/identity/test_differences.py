@@ -122,6 +122,11 @@ def test_of_several_measured_kinds_of_device_one_is_enough() -> None:
     }
 
 
+def test_of_two_measured_devices_of_one_name_the_nearer_is_compared() -> None:
+    smaller, patched = replace(H200, memory_bytes=80 * GIB), replace(H200, driver="570.1")
+    assert fields(MEASURED, replace(MEASURED, devices=(smaller, patched))) == {"device.driver": False}
+
+
 def test_every_difference_has_both_values_and_a_reason() -> None:
     (found,) = differences(MEASURED, device(driver="580.10.1"))
     assert (found.measured, found.now) == ("570.86.15", "580.10.1")

@@ -249,3 +249,11 @@ def test_blocks_cover_the_first_and_the_last_byte_and_stay_inside(size: int) -> 
     if size:
         assert starts[0] == 0
         assert max(starts) < size <= max(starts) + content.BLOCK_BYTES
+
+
+def test_what_moves_from_one_file_into_another_is_seen(tmp_path: Path) -> None:
+    one, other = write_model(tmp_path / "a"), write_model(tmp_path / "b")
+    (one / "a.py").write_text("b.py")
+    (other / "a.py").write_text("")
+    (other / "b.py").write_text("")
+    assert identity(one)["hash"] != identity(other)["hash"]
