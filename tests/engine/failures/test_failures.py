@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,37 @@ FROM_OUTSIDE: list[tuple[str, Ending, str, str, dict[str, Json]]] = [
         "no chat template",
         {},
     ),
+    (
+        "",
+        Ending(said="The engine could not be started: [Errno 13] Permission denied: '/x/python'."),
+        "not_started",
+        "Permission denied",
+        {},
+    ),
+    ("", Ending(said="The engine's supervisor was ended by someone after 3.0 s, ..."), "supervisor_ended", "ended", {}),
+    (
+        "",
+        Ending(
+            FailureKind.STUCK,
+            Phase.UNDER_LOAD,
+            said="The engine's processes do not go away although they were killed (supervisor 12).",
+        ),
+        "processes_stay",
+        "do not go away",
+        {},
+    ),
+    (
+        "",
+        Ending(
+            FailureKind.STUCK,
+            Phase.UNDER_LOAD,
+            said="More GPU memory is in use than before the engine, although the engine is gone (GPU 0: 3.1 GiB).",
+        ),
+        "memory_not_returned",
+        "GPU 0: 3.1 GiB",
+        {},
+    ),
+    ("", Ending(said="No TCP port of 20000-31999 is free."), "port_taken", "has the port", {}),
     ("", Ending(FailureKind.WRONG_SERVER, said="Port 1 serves x"), "port_taken", "has the port", {}),
     ("", Ending(FailureKind.STUCK), "stuck_starting", "stopped making progress", {}),
     ("", Ending(FailureKind.STUCK, Phase.UNDER_LOAD), "stuck_under_load", "does not finish", {}),
@@ -210,6 +242,15 @@ FROM_OUTSIDE: list[tuple[str, Ending, str, str, dict[str, Json]]] = [
 FIRES = [
     *((log(name), *rest) for name, *rest in IN_FILES),
     *((raised(text), *rest) for text, *rest in SAID),
+    (
+        log("cpu-chat-template"),
+        replace(
+            REFUSED, said="chat: not one answered; the first: HTTP 400: default chat template is no longer allowed"
+        ),
+        "chat_template_missing",
+        "no chat template",
+        {},
+    ),
     *((raised(text) if text and "argum" not in text else text, *rest) for text, *rest in FROM_OUTSIDE),
 ]
 
@@ -275,6 +316,10 @@ SILENT: list[tuple[str, str, Ending]] = [
     ("unknown_speculative_option", log("cpu-vocab-size"), START),
     ("old_speculative_flags", log("cpu-unknown-flag"), START),
     ("bad_argument", log("cpu-unknown-key"), START),
+    ("not_started", "", Ending(said="The engine ended after 3 s with exit code 1: it could not be started")),
+    ("supervisor_ended", "", Ending(said="The engine was ended by someone")),
+    ("processes_stay", "", Ending(FailureKind.STUCK, said="The engine's processes go away")),
+    ("memory_not_returned", "", Ending(FailureKind.STUCK, said="More memory is in use")),
     ("stuck_starting", log("gpu-oom-weights"), Ending(FailureKind.STUCK)),
     ("stuck_under_load", "", Ending(FailureKind.STUCK)),
     ("slow_start", "", Ending(FailureKind.STUCK)),
@@ -293,6 +338,12 @@ def test_a_cause_is_silent_where_something_else_is(code: str, text: str, ending:
 
 def test_every_cause_has_a_case_in_which_it_is_silent() -> None:
     assert {row.code for row in CAUSES} == {case[0] for case in SILENT}
+
+
+@pytest.mark.parametrize("name", ["cuda-draft-model", "cpu-ngram", "cpu-chat-template"])
+def test_the_log_of_an_engine_that_served_shows_no_cause(name: str) -> None:
+    found = failure_cause(log(name), LOAD)
+    assert found is not None and (found.code, found.cause) == ("engine_crash", "")
 
 
 def test_order_matters_and_the_causal_line_comes_first() -> None:

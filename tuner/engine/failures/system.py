@@ -26,7 +26,13 @@ _DRIVER = re.compile(
     r"PTX .*unsupported toolchain|CUDA initialization: "
 )
 _NCCL = re.compile(r"NCCL error|ncclUnhandledCudaError|DistBackendError|ncclSystemError|ProcessGroupNCCL.*[Tt]imeout")
-_PORT = re.compile(r"Address already in use|EADDRINUSE|error while attempting to bind on address")
+_PORT = re.compile(
+    r"No TCP port of [\d-]+ is free|Address already in use|EADDRINUSE|error while attempting to bind on address"
+)
+_NOT_STARTED = re.compile(r"The engine could not be started: (?P<why>.*)")
+_SUPERVISOR = re.compile(r"The engine's supervisor was ended by someone")
+_STAYS = re.compile(r"The engine's processes do not go away although they were killed")
+_NOT_RETURNED = re.compile(r"More GPU memory is in use than before the engine.*?\((?P<more>[^)]*)\)")
 _DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _FAULT = re.compile(
     r"CUDA error: (?P<what>(?!out of memory)[\w ,'-]+)|device-side assert triggered|Segmentation fault|"
@@ -50,6 +56,14 @@ def _host(match: re.Match[str], case: Case) -> Told:
     if match["bytes"]:
         return Told(f"The host's memory ran out: {int(match['bytes']) / 2**30:.1f} GiB could not be had.")
     return Told("The system ended a process of the engine: the host's memory ran out, not the GPU's.")
+
+
+def _not_started(match: re.Match[str], case: Case) -> Told:
+    return Told(f"The engine could not be started: {match['why'][:200].rstrip(' .')}.")
+
+
+def _not_returned(match: re.Match[str], case: Case) -> Told:
+    return Told(f"GPU memory is still in use although the engine is gone: {match['more']}.")
 
 
 def _fault(match: re.Match[str], case: Case) -> Told:
@@ -102,6 +116,32 @@ _PORT_TAKEN = Row(
 )
 
 BY_TEXT = (
+    Row(
+        "not_started",
+        "The engine could not be started.",
+        "See that the interpreter of --engine can be executed on that machine.",
+        _NOT_STARTED,
+        tell=_not_started,
+    ),
+    Row(
+        "supervisor_ended",
+        "Somebody ended the engine's supervisor, and the engine went with it.",
+        "Run with --retry-failed.",
+        _SUPERVISOR,
+    ),
+    Row(
+        "processes_stay",
+        "The engine's processes do not go away although they were killed.",
+        "They are probably stuck in the GPU's driver: look at dmesg; the device may need a reset.",
+        _STAYS,
+    ),
+    Row(
+        "memory_not_returned",
+        "GPU memory is still in use although the engine is gone.",
+        "nvidia-smi shows whose it is; nothing else may use the GPU. Then run with --retry-failed.",
+        _NOT_RETURNED,
+        tell=_not_returned,
+    ),
     Row(
         "killed_by_ray",
         "Ray's memory monitor ended the engine: the host's memory ran out.",
