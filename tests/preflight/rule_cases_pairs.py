@@ -43,6 +43,7 @@ def vocabulary_cases() -> list[Case]:
     wrong = draft(tensors=rows(5))
     output = draft(tensors={**rows(4), **rows(5, "lm_head.weight")})
     return [
+        media_rows(),
         same("padded_vocab_size", Level.ERROR, vocabulary.padded_size, padded, alike, other, bridged, eagle),
         same("different_vocabulary", Level.ERROR, vocabulary.different, other, alike, padded, unlike, bridged),
         same("different_vocabulary", Level.ERROR, vocabulary.different, setting(files(vocab_size=8), draft()), alike),
@@ -74,6 +75,11 @@ def vocabulary_cases() -> list[Case]:
             plain(files(tensors={"model.embed_tokens.weight": Tensor("I32", (1, 64), 256)})),
         ),
     ]
+
+
+def media_rows() -> Case:
+    seeing = files(tensors=rows(6), vision_config={"depth": 2})
+    return same("embedding_rows_differ", Level.WARNING, vocabulary.target_rows, plain(seeing))
 
 
 def context_cases() -> list[Case]:

@@ -143,14 +143,14 @@ def draft_rows(setting: Setting) -> Notice | None:
         return None
     if (problem := rows_problem(setting.draft)) is None:
         return None
-    return setting.about_draft("embedding_rows_differ", Level.ERROR, *problem)
+    return setting.about_draft("embedding_rows_differ", _rows_level(setting.draft), *problem)
 
 
 def target_rows(setting: Setting) -> Notice | None:
     """The target's weights have another number of rows than its config.json says."""
     if setting.engine_args.get("load_format") == "dummy" or (problem := rows_problem(setting.target)) is None:
         return None
-    return setting.about_target("embedding_rows_differ", Level.ERROR, *problem)
+    return setting.about_target("embedding_rows_differ", _rows_level(setting.target), *problem)
 
 
 def rows_problem(model: ModelFiles) -> tuple[str, str] | None:
@@ -165,6 +165,11 @@ def rows_problem(model: ModelFiles) -> tuple[str, str] | None:
                 f"Set vocab_size to {rows} in its config.json if the weights are right, or get the model again.",
             )
     return None
+
+
+def _rows_level(model: ModelFiles) -> Level:
+    """Models of other media may have rows of their own for these (Llama 3.2 Vision: 8), which their loader expects."""
+    return Level.WARNING if model.media else Level.ERROR
 
 
 def _sizes(setting: Setting) -> tuple[int, int] | None:
