@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import copy
+import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tuner
 from tuner.artifact import dump_best_config, parse_best_config
@@ -18,6 +24,8 @@ from tuner.records import Verdict
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 OLD = sorted((GOLDEN / "artifacts").glob("v*.yaml"))
+OLD_DOCUMENT = yaml.safe_load((GOLDEN / "artifacts" / "v1-speculate-below.yaml").read_text())
+NEW_DOCUMENT = yaml.safe_load((GOLDEN / "best_config.yaml").read_text())
 
 
 @pytest.mark.parametrize("path", OLD, ids=lambda path: path.stem)
@@ -64,6 +72,8 @@ def test_a_directory_stands_for_its_artifact(tmp_path: Path) -> None:
     [
         ("schema_version: 999\ntuner_version: 9.9.9\nanswers: []\n", "written by tuner 9.9.9"),
         ("a: [", "no YAML"),
+        ("a: 2026-99-99", "no YAML"),
+        ("[" * 5000, "no YAML"),
         ("- 1\n", "no artifact"),
         ("model: x\n", "no artifact"),
         ("schema_version: two\nanswers: []\n", "schema_version 'two'"),
@@ -79,6 +89,36 @@ def test_what_cannot_be_read_says_why_and_what_to_do(text: str, said: str) -> No
     assert "x.yaml" in caught.value.message
     assert caught.value.next_step
     assert caught.value.exit_code == EXIT_BAD_INPUT
+
+
+Place = tuple[str | int, ...]
+
+
+def places(value: object, here: Place = ()) -> Iterator[Place]:
+    """Yield where every value of a document is."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        yield (*here, key)
+        yield from places(inner, (*here, key))
+
+
+@given(st.data())
+@settings(max_examples=60)
+def test_a_damaged_artifact_of_any_version_is_refused_or_read(data: st.DataObject) -> None:
+    whole = data.draw(st.sampled_from([OLD_DOCUMENT, NEW_DOCUMENT]))
+    document = copy.deepcopy(whole)
+    *outer, last = data.draw(st.sampled_from(sorted(places(whole), key=str)))
+    inner: Any = document
+    for key in outer:
+        inner = inner[key]
+    if data.draw(st.booleans()):
+        del inner[last]
+    else:
+        inner[last] = data.draw(st.sampled_from([None, "x", 3, -1, True, [], {}, [1], {"a": 1}, [[]], 1e300]))
+    try:
+        parse_best_config(json.dumps(document), "x.yaml")
+    except ArtifactError as error:
+        assert error.next_step
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:

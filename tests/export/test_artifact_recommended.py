@@ -9,8 +9,10 @@ import pytest
 import yaml
 
 from tests.built_artifact import Built, weigh
+from tuner.artifact import parse_best_config, recommended_candidate
 from tuner.artifact.beside import ChosenBy
 from tuner.export.artifact import may_be_written
+from tuner.export.serve import serve_settings
 from tuner.records import Candidate, Findings, LoadPoint, Sampling, Traffic, Trial, Verdict
 
 Make = Callable[..., Trial]
@@ -68,6 +70,17 @@ def test_traffic_that_is_mostly_quiet_keeps_it(make_trial: Make) -> None:
     assert answer.recommended.chosen_by is ChosenBy.TRAFFIC
     assert answer.recommended.speculation is not None
     assert answer.recommended.speculation.num_speculative_tokens == 4
+
+
+def test_the_artifact_alone_tells_what_the_serve_files_hold(make_trial: Make) -> None:
+    found = built(make_trial, {1: 0.05, 32: 0.95})
+    read = parse_best_config(found.files["best_config.yaml"], "x")
+    recommended = read.answers[0].recommended
+    assert recommended.limit is not None
+    for what in (recommended, recommended.limit):
+        candidate = recommended_candidate(read, what)
+        assert serve_settings(read.target, candidate) == yaml.safe_load(found.files[what.serve_config])
+    assert recommended_candidate(read, recommended.limit) == found.findings.answers[0].best
 
 
 def test_the_limit_is_advice_in_the_artifact_and_in_the_files(make_trial: Make) -> None:

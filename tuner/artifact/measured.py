@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from tuner.artifact.figures import MeasuredFigure, Number, Outputs, Resolution
@@ -90,7 +92,7 @@ class Best(SparsePart):
     not separate from the fastest.
     """
 
-    always = frozenset({"draft", "engine_args", "not_excluded"})
+    always: ClassVar[frozenset[str]] = frozenset({"draft", "engine_args", "not_excluded"})
 
     effect: Effect
     best_k: int

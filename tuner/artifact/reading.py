@@ -37,7 +37,7 @@ def parse_best_config(text: str, source: str) -> BestConfig:
     """Return the artifact in `text`.  source: what to call it in errors.  Raises ArtifactError as load_best_config."""
     try:
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - both loaders are safe ones
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that is none
         raise ArtifactError(f"{source} is no YAML: {error}", _WHAT_TO_GIVE) from error
     if not isinstance(document, dict) or "schema_version" not in document or "answers" not in document:
         raise ArtifactError(f"{source} is no artifact: it has no schema_version or no answers.", _WHAT_TO_GIVE)
