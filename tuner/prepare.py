@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from tuner.preflight.inspection import NOT_INSPECTED, Asked, Inspected, inspect_
 from tuner.preflight.weights import weight_bytes
 from tuner.provenance import fingerprint, machine, profile_identity
 from tuner.records import Candidate, EvalSet, Json, RunManifest, slug
-from tuner.records.notice import Level
+from tuner.records.notice import Level, Notice
 from tuner.space.candidates import devices_per_engine
 from tuner.space.eval_sets import load_eval_set
 from tuner.space.model_refs import resolve_model, settle_model
@@ -102,23 +102,16 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
     possible, impossible = split(space, able)
     eval_sets, notes = _eval_sets(space)
     directory = _target_directory(space, target, engine, download=request.download)
-    asked = Asked(
-        space, possible, target, directory, engine.python, engine.version, engine.build, request.device_memory
-    )
-    found = NOT_INSPECTED if engine.kind == "sim" else inspect_models(asked, download=request.download)
+    found = _inspected(request, space, engine, possible, (target, directory))
     if on_files is not None:
         on_files(found)
     examined = possible
     possible, by_files = left(examined, found.examined)
     impossible += tuple((c, by_files[c.key]) for c in examined if c.key in by_files)
     unavailable = {c.label: reason for c, reason in impossible}
+    simulated, download = engine.kind == "sim", request.download
     lengths = check_inputs(
-        space,
-        eval_sets,
-        target=directory,
-        python=engine.python,
-        simulated=engine.kind == "sim",
-        download=request.download,
+        space, eval_sets, target=directory, python=engine.python, simulated=simulated, download=download
     )
     drafts = _draft_identities(space, found.drafts)
     return Prepared(
@@ -128,17 +121,37 @@ def prepare(request: SweepRequest, on_files: Callable[[Inspected], None] | None 
         candidates=possible,
         eval_sets=eval_sets,
         lengths=lengths,
-        manifest=replace(
+        manifest=_with_files(
             _manifest(request, space, target, directory, engine, eval_sets, possible, unavailable),
-            notices=(*able.notices, *found.examined.notices),
-            target_revision=hub_revision(directory),
-            draft_revisions={name: revision for name, path in found.drafts.items() if (revision := hub_revision(path))},
+            directory,
+            found,
+            able.notices,
         ),
         fingerprint=_fingerprint(space, model_identity(target, directory), drafts, engine, eval_sets),
         gpus_per_worker=devices_per_engine(space) if engine.build == "cuda" else 0,
         required_paths=_required_paths(space, target, engine),
         notes=(*notes, *filter(None, [able.note]), *_notes(space, unavailable, found.examined)),
         refused={c.key: reason for c, reason in impossible},
+    )
+
+
+def _inspected(
+    request: SweepRequest, space: SearchSpace, engine: Engine, possible: Sequence[Candidate], target: tuple[str, str]
+) -> Inspected:
+    """Return what the models' files say; a simulated engine has none.  target: as written, and its directory."""
+    if engine.kind == "sim":
+        return NOT_INSPECTED
+    asked = Asked(space, possible, *target, engine.python, engine.version, engine.build, request.device_memory)
+    return inspect_models(asked, download=request.download)
+
+
+def _with_files(manifest: RunManifest, directory: str, found: Inspected, of_engine: Sequence[Notice]) -> RunManifest:
+    """Return the manifest with what the models' files told.  directory: the target's.  of_engine: notices before."""
+    return replace(
+        manifest,
+        notices=(*of_engine, *found.examined.notices),
+        target_revision=hub_revision(directory),
+        draft_revisions={name: revision for name, path in found.drafts.items() if (revision := hub_revision(path))},
     )
 
 

@@ -15,6 +15,7 @@ import pytest
 from tests.preflight.rule_building import SPECULATORS
 from tuner import prepare
 from tuner.cli import main
+from tuner.engine.ability import Ability
 from tuner.engine.resolve import Engine, resolve_engine
 from tuner.errors import ModelError
 from tuner.preflight import inputs, inspection
@@ -191,3 +192,13 @@ def test_a_simulated_engine_has_nothing_to_look_at(
     monkeypatch.setattr(prepare, "resolve_engine", resolve_engine)
     code, found = told(capsys, "simulated", [draft("good")], "--engine", "sim")
     assert (code, found["models"], found["notices"]) == (0, {}, [])
+
+
+def test_what_is_said_of_the_engine_is_said_here_too(
+    make_files: MakeFiles, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Engine("vllm", sys.executable, "0.32.0", "cpu")
+    monkeypatch.setattr(prepare, "ability", lambda space, _: Ability(engine, note="It is newer than the tables."))
+    code, found = told(capsys, make_files(), [draft(make_files("draft"))])
+    assert code == 0
+    assert "engine_beyond_the_tables" in {notice["code"] for notice in found["notices"]}

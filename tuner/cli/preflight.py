@@ -62,7 +62,7 @@ def preflight(
         prepared = prepare(request, found.append)
     except (ModelError, EvalSetError) as refused:
         error = refused
-    notices = list(found[0].examined.notices) if found else []
+    notices = list(prepared.manifest.notices if prepared else found[0].examined.notices if found else ())
     if error is not None and not isinstance(error, RefusedByFiles):  # whose reasons stand in the notices
         notices.insert(0, error_notice(error))
     failed = any(notice.level is Level.ERROR for notice in notices)
