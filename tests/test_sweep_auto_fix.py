@@ -10,6 +10,9 @@ import yaml
 
 from tests.recording_view import RecordingView
 from tuner.cli.closing import closing_table, summary
+from tuner.cli.diagnose import diagnose
+from tuner.cli.options import SessionArguments
+from tuner.cli.sweep import sweep as sweep_command
 from tuner.errors import NothingMeasured
 from tuner.prepare import Prepared, SweepRequest, prepare
 from tuner.records import Role
@@ -123,6 +126,13 @@ def test_where_the_baseline_fails_the_whole_sweep_is_changed(workshop: Path) -> 
     sweep(prepared(EVERYWHERE, sampler="guided"), again)
     assert again.done == []
     assert len(read_run(workshop / "run")[1]) == len(view.done)
+
+
+def test_the_option_reaches_the_sweep(workshop: Path) -> None:
+    given = SessionArguments(None, None, None, None, retry_failed=False, quiet=True, auto_fix=True)
+    assert given.options(prepared()).auto_fix
+    for command in (sweep_command, diagnose):
+        assert any(parameter.name == "auto_fix" for parameter in command.params)
 
 
 def test_without_the_option_nothing_is_changed(workshop: Path) -> None:

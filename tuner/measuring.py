@@ -17,7 +17,7 @@ from tuner.search.schedule import Task
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
 from tuner.store import RunStore
-from tuner.trial import TrialSpec, run_trial, unmeasured
+from tuner.trial import TrialSpec, lost_worker, run_trial, unmeasured
 from tuner.words import ROLE_WORDS, trial_words
 
 POLL_S = 0.25
@@ -139,8 +139,7 @@ class Measuring:
         if self._attempts[attempt] < MAX_ATTEMPTS:
             self._source_of[worker].put_back(task, device_key)
             return
-        failure = Failure(FailureKind.WORKER_LOST, error.message, error.next_step)
-        self._keep(self._unmeasured(worker, task, running.number, failure))
+        self._keep(self._unmeasured(worker, task, running.number, lost_worker(error)))
 
     def _give_up(self, worker: int, error: PoolError) -> None:
         """No process can be made on these devices any more: go on with the others, if there are others."""

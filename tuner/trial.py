@@ -27,6 +27,7 @@ from tuner.errors import (
     EngineStuck,
     EngineTimeout,
     MeasurementInvalid,
+    PoolError,
     SpeculationInactive,
     WrongServer,
 )
@@ -160,6 +161,14 @@ def describe_failure(error: EngineError, log: str, ending: Ending | None = None)
         advice=found.advice if found else "",
         change=found.change if found else {},
     )
+
+
+def lost_worker(error: PoolError) -> Failure:
+    """Return the failure of a trial whose worker was lost."""
+    kind = FailureKind.WORKER_LOST
+    found = failure_cause("", Ending(kind=kind, said=error.message))
+    assert found is not None  # only what served has no cause
+    return Failure(kind, error.message, error.next_step, code=found.code, what=found.what, advice=found.advice)
 
 
 @dataclass

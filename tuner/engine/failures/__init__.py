@@ -16,7 +16,7 @@ __all__ = ["BY_TEXT", "CAUSES", "Ending", "FailureCause", "Phase", "Row", "cause
 BY_TEXT: tuple[Row, ...] = (*memory.ROWS, *allocations.ROWS, *system.BY_TEXT, *inputs.ROWS)
 CAUSES: tuple[Row, ...] = (*BY_TEXT, *system.BY_ENDING)
 
-_SERVED_WELL = (FailureKind.SPECULATION_INACTIVE, FailureKind.INVALID, FailureKind.NO_BASELINE, FailureKind.WORKER_LOST)
+_SERVED_WELL = (FailureKind.SPECULATION_INACTIVE, FailureKind.INVALID, FailureKind.NO_BASELINE)
 """What the engine's log does not explain: it served."""
 
 

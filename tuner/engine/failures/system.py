@@ -191,6 +191,13 @@ BY_TEXT = (
 BY_ENDING = (
     replace(_PORT_TAKEN, pattern=None, when=lambda case: case.ending.kind is FailureKind.WRONG_SERVER),
     Row(
+        "worker_lost",
+        "The worker process was lost, not the engine.",
+        "The next call of the same command tries it again. If the host's memory ran out, give it more or use fewer "
+        "workers (--max-workers).",
+        when=lambda case: case.ending.kind is FailureKind.WORKER_LOST,
+    ),
+    Row(
         "stuck_starting",
         "The engine stopped making progress while it started.",
         "Look at the end of its log. If such a silence is normal (compiling), raise protocol.stall_timeout_s.",
