@@ -138,7 +138,11 @@ def test_noise_is_a_table_a_file_and_one_line_of_json(capsys: pytest.CaptureFixt
 
 
 def test_diagnose_says_why_and_serves_the_draft_alone(capsys: pytest.CaptureFixture[str], workshop: Path) -> None:
-    assert run("diagnose", "--space", "space.yaml", "--engine", "sim", "--out", "run", "--json", "--quiet") == 0
+    # Steps long enough that a busy machine does not see a whole answer at once, which has no TPOT.
+    targets = "targets: [{match: good, step_s: 0.01}, {match: '*', step_s: 0.03}]"
+    (workshop / "slow.yaml").write_text(f"{targets}\ndrafts: [{{match: '*', step_s: 0.002, acceptance: [0.7]}}]\n")
+    arguments = ("diagnose", "--space", "space.yaml", "--engine", "sim:slow.yaml", "--out", "run", "--json", "--quiet")
+    assert run(*arguments) == 0
     told = capsys.readouterr()
     (line,) = told.out.splitlines()
     document = json.loads(line)

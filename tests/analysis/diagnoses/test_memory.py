@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.diagnoses.seeing import Make, drifting, said, seen, the
+from tests.analysis.diagnoses.seeing import C1, C16, Make, drifting, said, seen, the
 from tuner.records import Failure, FailureKind, PhaseTimes, Trial
 
 CUDA = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
@@ -69,5 +69,16 @@ def test_preemptions_with_a_draft_and_none_without_are_the_kv_cache(make_trial: 
     one = the("memory_for_kv_cache", seen([plain, pressed]))
     assert "6 preemptions at" in one.evidence[0]
     assert one.evidence[1] == "its KV cache holds 600 tokens, 1000 without the draft"
+    assert said("memory_at_start", seen([plain, pressed])) == []
     anyway = make_trial(tpot=drifting(0.02), preemptions=2)
     assert said("memory_for_kv_cache", seen([anyway, pressed])) == []
+
+
+def test_only_load_points_with_preemptions_are_named(make_trial: Make) -> None:
+    loads = (C1, C16)
+    pressed = make_trial(1, k=3, tpot=drifting(0.01), preemptions=2, loads=loads)
+    calm, busy = pressed.record.loads
+    repeats = tuple(replace(r, counters=replace(r.counters, preemptions=0)) for r in calm.repeats)
+    trial = replace(pressed, record=replace(pressed.record, loads=(replace(calm, repeats=repeats), busy)))
+    one = the("memory_for_kv_cache", seen([make_trial(tpot=drifting(0.02), loads=loads), trial], loads))
+    assert one.evidence[0] == f"6 preemptions at {C16.label}, none without speculation"

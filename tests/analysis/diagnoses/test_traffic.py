@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.analysis.diagnoses.seeing import C1, C16, Make, by_concurrency, drifting, said, seen, the, with_gpu
@@ -44,6 +46,15 @@ def test_a_larger_k_that_still_pays_there_speaks_against_it(make_trial: Make) ->
     one = the("saturated", seen([*crossing(make_trial, 0.024), larger], LOADS))
     assert one.confidence is Confidence.LOW and "probably the device" in one.what
     assert one.evidence[-1].startswith("against it: good K=5, which checks more tokens, was measured at 1.05x")
+
+
+def test_acceptance_that_fell_with_the_load_is_no_saturation(make_trial: Make) -> None:
+    plain, trial = crossing(make_trial, 0.03)
+    alone, busy = trial.record.loads
+    fewer = [replace(r.counters, accepted_tokens=(r.counters.accepted_tokens or 0) // 3) for r in busy.repeats]
+    repeats = tuple(replace(r, counters=counts) for r, counts in zip(busy.repeats, fewer, strict=True))
+    fell = replace(trial, record=replace(trial.record, loads=(alone, replace(busy, repeats=repeats))))
+    assert said("saturated", seen([plain, fell], LOADS)) == []
 
 
 def test_a_device_that_waits_is_not_saturated(make_trial: Make) -> None:
@@ -89,6 +100,12 @@ def test_without_cuda_graphs_they_are_the_first_thing_to_try(make_trial: Make) -
     eager = {"enforce_eager": True}
     trials = [make_trial(tpot=drifting(0.02), args=eager), make_trial(1, k=3, tpot=drifting(0.03), args=eager)]
     assert "without enforce_eager" in the("target_too_small", seen(trials, floor=floor(0.1))).next_step
+
+
+def test_a_draft_that_pays_at_one_load_point_speaks_against_a_small_target(make_trial: Make) -> None:
+    plain = make_trial(tpot=by_concurrency(c1=0.02, c16=0.02), loads=LOADS)
+    mixed = make_trial(1, k=3, tpot=by_concurrency(c1=0.04, c16=0.015), loads=LOADS)
+    assert said("target_too_small", seen([plain, mixed], LOADS, floor=floor(0.1))) == []
 
 
 @pytest.mark.parametrize(("share", "tpot"), [(0.7, 0.03), (0.1, 0.01), (None, 0.03)], ids=["bound", "pays", "unknown"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tuner.analysis.diagnoses.measured import SPECULATES, Line, Measured, Point
+from tuner.analysis.diagnoses.measured import Line, Measured, Point
 from tuner.analysis.diagnoses.phrases import milliseconds, multiple, number, percent, share, where
 from tuner.analysis.diagnoses.step_cost import waits
 from tuner.records import Answer, Candidate, Confidence, Diagnosis, Figure, LoadFigures, Verdict
@@ -66,8 +66,6 @@ def target_too_small(seen: Measured) -> Iterator[Diagnosis]:
     if part is None or part.value is None or part.value >= NEAR_MEMORY:
         return
     if not seen.lines or not all(seen.loses(line) for line in seen.lines):
-        return
-    if any(answer.verdict in SPECULATES for answer in seen.findings.answers):
         return
     read = seen.findings.floor["weight_read_s"]
     eager = any(trial.candidate.engine_args.get("enforce_eager") for trial in seen.findings.trials)
