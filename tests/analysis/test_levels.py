@@ -79,7 +79,7 @@ def test_two_close_rivals_have_a_claim_each() -> None:
 def test_intervals_of_each_look() -> None:
     first, last = looks(3, 12)
     (only,) = looks(3, 3)
-    assert [look_confidence(look) for look in (first, last, only)] == pytest.approx([0.965, 0.965, 0.95])
+    assert [look_confidence(look) for look in (first, last, only)] == pytest.approx([0.96, 0.97, 0.95])
 
 
 def test_a_single_claim_has_all_of_the_error() -> None:
