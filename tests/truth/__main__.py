@@ -12,12 +12,14 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.truth.page import page
 from tests.truth.regimes import PROTOCOL, REGIMES, Regime, alike_world, effect_world, random_world
 from tests.truth.scores import Scores, random_bars, random_scores, regime_bars, regime_scores
 from tests.truth.sweep import Told, run_sweep
@@ -27,6 +29,7 @@ RANDOM_SWEEPS = 3
 """Random worlds for each sweep of a regime: what they look for is rare."""
 CHUNK = 10
 DOCUMENT = Path(__file__).parents[2] / "docs" / "bench-truth.json"
+PAGE = DOCUMENT.with_suffix(".md")
 
 Task = tuple[str, str, tuple[int, ...]]  # regime, kind of world, seeds
 
@@ -85,6 +88,13 @@ def _scores(name: str, told: Mapping[tuple[str, str], Sequence[Told]]) -> Scores
     return scores | {"bars": dict(regime_bars(scores))}
 
 
+def _commit() -> str:
+    """Return the short hash of the commit that is measured, "unknown" outside a repository."""
+    asked = ["git", "-C", str(DOCUMENT.parent), "rev-parse", "--short", "HEAD"]
+    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
+    return answer.stdout.strip() or "unknown"
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result; return the exit code."""
     names = [*(regime.name for regime in REGIMES), SURFACES]
@@ -94,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--only", choices=["effect", "alike"], help="sweeps with a true effect, or those without any")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--keep", action="store_true", help=f"write the result to {DOCUMENT.name} in docs/")
+    parser.add_argument("--keep", action="store_true", help=f"write {DOCUMENT.name} and its page in docs/")
+    parser.add_argument("--commit", default="", help="what the result is of, where there is no Git repository")
     args = parser.parse_args(argv)
     wanted = set(args.regime or names)
     began_s = time.monotonic()
@@ -106,12 +117,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         "bench": "truth",
         "ok": ok,
         "seed": args.seed,
+        "commit": args.commit or _commit(),
         "regimes": found,
         "bars": bars,
         "wall_s": round(time.monotonic() - began_s, 1),
     }
     if args.keep:
         DOCUMENT.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), result), encoding="utf-8")
     print(json.dumps(result))
     return 0 if ok else 1
 

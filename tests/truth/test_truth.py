@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from tests.truth.__main__ import bench, tasks_of
+from tests.truth.__main__ import DOCUMENT, PAGE, bench, tasks_of
 from tests.truth.noise import lane_starts, life_noise, requests_factor
+from tests.truth.page import page
 from tests.truth.regimes import PROTOCOL, REGIMES, Regime, alike_world, effect_world, random_world
 from tests.truth.scores import random_bars, random_scores, regime_bars, regime_scores
 from tests.truth.sweep import Told, run_sweep
@@ -118,3 +120,10 @@ def test_the_bench_runs_and_its_rates_are_not_absurd() -> None:
         assert scores["reversed_rate"] <= 0.2  # type: ignore[operator]
     assert found["surfaces"]["slowdown_recommended_rate"] <= 0.1  # type: ignore[operator]
     assert found["surfaces"]["recommended_at_a_lower_bound_of_1_or_less"] == 0
+
+
+def test_the_page_is_that_of_the_kept_result() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert page(text, json.loads(DOCUMENT.read_text(encoding="utf-8"))) == text
+    with pytest.raises(ValueError, match="no part"):
+        page("# nothing", {})
