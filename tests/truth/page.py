@@ -57,8 +57,8 @@ def _surfaces(scores: Mapping[str, Any] | None) -> list[str]:
     if scores is None:
         return []
     return [
-        f"Of {scores['sweeps']} sweeps of random surfaces {_percent(scores['slowdown_recommended_rate'])} recommended a "
-        f"candidate that is truly slower by more than 1 %, and "
+        f"Of {scores['sweeps']} sweeps of random surfaces {_percent(scores['slowdown_recommended_rate'])} recommended "
+        f"a candidate that is truly slower by more than 1 %, and "
         f"{scores['recommended_at_a_lower_bound_of_1_or_less']} recommended one with a lower bound of 1 or less.",
         "",
     ]
