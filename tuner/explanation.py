@@ -11,10 +11,10 @@ from tuner.analysis.apart import Apart, apart
 from tuner.analysis.diagnoses import Measured, NamedChange, diagnoses
 from tuner.analysis.dragged import split_speedup
 from tuner.analysis.noise import ArmNoise, noise
-from tuner.engine.argv import engine_flags
 from tuner.extras import Dragged, dragged_along, not_served_alone
 from tuner.records import Diagnosis, Findings, LoadPoint, Notice, Protocol, Role, Trial
 from tuner.report_sections.dragged import SecondBaseline
+from tuner.space.command_line import engine_flags
 
 ENOUGH_LIVES = 3
 """Two lives show a difference; a spread takes one more."""

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.engine.argv import engine_command, engine_flags
+from tuner.engine.argv import engine_command
 from tuner.engine.resolve import Engine
 from tuner.records import Candidate, Json, Speculation
+from tuner.space.command_line import engine_flags
 
 VLLM = Engine("vllm", "/env/bin/python", "0.32.0", "cpu")
 NGRAM = Candidate({}, Speculation("ngram", 3, "ngram", None, {"prompt_lookup_max": 4}))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 from tuner.engine.resolve import Engine
-from tuner.records import Candidate, Json, Speculation
+from tuner.records import Candidate, Speculation
+from tuner.space.command_line import engine_flags
 from tuner.space.methods import speculative_config
 from tuner.space.model_refs import resolve_model
 
 ENTRY_POINTS = {"vllm": "vllm.entrypoints.openai.api_server", "sim": "tuner.engine.sim"}
 """Modules that every build has; the `vllm` script does not work in all of them."""
-
-JSON_LISTS = frozenset({"allowed_origins", "allowed_methods", "allowed_headers"})
-"""Flags that take a list as one JSON value; the others take its items one after another."""
-
 
 def engine_command(
     engine: Engine,
@@ -51,25 +48,3 @@ def _speculation_flags(spec: Speculation, resolve: Callable[[str], str]) -> tupl
     if spec.draft is not None and spec.method != "custom_class":
         spec = replace(spec, draft=resolve(spec.draft))
     return "--speculative-config", json.dumps(speculative_config(spec), allow_nan=False)
-
-
-def engine_flags(engine_args: Mapping[str, Json]) -> tuple[str, ...]:
-    """Return engine arguments as flags: True --FLAG, False --no-FLAG, None nothing, mappings as JSON."""
-    return tuple(word for name, value in engine_args.items() for word in _flag(name, value))
-
-
-def _flag(name: str, value: Json) -> tuple[str, ...]:
-    flag = f"--{name.replace('_', '-')}"
-    if value is None:
-        return ()
-    if isinstance(value, bool):
-        return (flag,) if value else (f"--no-{name.replace('_', '-')}",)
-    if isinstance(value, list) and name not in JSON_LISTS:
-        return (flag, *(_word(item) for item in value)) if value else ()
-    word = _word(value)
-    # argparse would take a value with a leading hyphen for the next flag.
-    return (f"{flag}={word}",) if word.startswith("-") else (flag, word)
-
-
-def _word(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, allow_nan=False)

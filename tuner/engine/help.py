@@ -16,11 +16,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from tuner.engine.argv import ENTRY_POINTS, engine_flags
+from tuner.engine.argv import ENTRY_POINTS
 from tuner.engine.environment import engine_env
 from tuner.engine.resolve import Engine
 from tuner.errors import EngineNotFound
 from tuner.records import Candidate
+from tuner.space.command_line import engine_flags
 from tuner.space.model_refs import user_cache
 from tuner.space.versions import version_row
 
