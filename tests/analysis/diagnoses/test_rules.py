@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -29,6 +30,34 @@ def test_what_is_only_possible_comes_after_what_is_likely(make_trial: Make) -> N
         ("draft_too_weak", Confidence.MEDIUM),
         ("draft_too_slow", Confidence.LOW),
     ]
+
+
+def test_what_is_about_the_recommended_draft_comes_before_others_and_asides_last(make_trial: Make) -> None:
+    """The winner's long K, then the other draft's weakness (an earlier rule), then the note on quantisation."""
+    trials = [
+        make_trial(tpot=drifting(0.02)),
+        make_trial(1, k=3, acceptance=(0.9, 0.8, 0.7), tpot=drifting(0.01)),
+        make_trial(2, k=7, acceptance=(0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3), tpot=drifting(0.013)),
+        make_trial(3, k=3, draft="poor", acceptance=(0.5, 0.3, 0.1), tpot=drifting(0.022)),
+    ]
+    found = diagnoses(seen(trials, target="model-awq"))
+    order = [(one.code, one.subject) for one in found if one.code != "draft_too_slow"]
+    assert order == [("k_too_long", "good"), ("draft_too_weak", "poor"), ("stacked_accelerators", "good, poor")]
+
+
+def test_notes_come_after_what_is_only_possible(make_trial: Make) -> None:
+    slow = make_trial(1, k=3, acceptance=(0.9, 0.8, 0.7), tpot=drifting(0.05))
+    wins = make_trial(2, k=3, draft="other", acceptance=(0.6, 0.4, 0.1), tpot=drifting(0.01))
+    found = diagnoses(seen([make_trial(tpot=drifting(0.02)), slow, wins]))
+    assert [one.code for one in found] == ["draft_too_slow", "acceptance_below_half"]
+
+
+def test_a_candidate_that_may_not_win_for_its_outputs_is_not_judged_by_its_speed(make_trial: Make) -> None:
+    empty = make_trial(1, k=3, acceptance=(0.5, 0.3, 0.1), tpot=drifting(0.05))
+    empty = replace(empty, samples=tuple(replace(sample, text="") for sample in empty.samples))
+    sweep = seen([make_trial(tpot=drifting(0.02)), empty])
+    assert sweep.findings.barred
+    assert diagnoses(sweep) == ()
 
 
 def test_a_plain_win_needs_no_explanation(make_trial: Make) -> None:
