@@ -59,7 +59,8 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     assert closing["failed"] == 0
     assert artifact["verdict"] == closing["verdict"]
     assert Verdict(artifact["verdict"]) in Verdict
-    points = {(curve["draft"], point["k"]): point for curve in answer["measured"]["curves"] for point in curve["points"]}
+    curves = answer["measured"]["curves"]
+    points = {(curve["draft"], point["k"]): point for curve in curves for point in curve["points"]}
     assert {("good", 1), ("good", 4), ("ngram", 3)} <= points.keys()
     for (_, k), point in points.items():
         assert point["tpot_s"]["value"] > 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Mapping
 from math import prod
@@ -76,7 +77,7 @@ def shapes(config: Mapping[str, Any]) -> Shapes:
 
 
 def write_model(directory: Path, config: Mapping[str, Any], tensors: Shapes | None = None, dtype: str = "BF16") -> Path:
-    """Write config.json and a safetensors file that ends after its header: that is all a plan reads."""
+    """Write config.json and a safetensors file of its header, which is all a plan reads, and a hole for the weights."""
     directory.mkdir(parents=True)
     (directory / "config.json").write_text(json.dumps(config))
     width = {"BF16": 2, "F16": 2, "F32": 4, "F8_E4M3": 1, "I32": 4}[dtype]
@@ -87,4 +88,5 @@ def write_model(directory: Path, config: Mapping[str, Any], tensors: Shapes | No
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [start, end]}
     text = json.dumps(header).encode()
     (directory / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text)
+    os.truncate(directory / "model.safetensors", 8 + len(text) + end)
     return directory

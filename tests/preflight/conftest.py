@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 from collections.abc import Callable, Mapping
 from math import prod
@@ -57,7 +58,7 @@ def tokenizer_json(tokens: Mapping[str, int], added: Mapping[str, int]) -> dict[
 
 
 def write_tensors(file: Path, tensors: Mapping[str, tuple[str, tuple[int, ...]]]) -> None:
-    """A safetensors file that is its header and nothing else: what preflight reads of one."""
+    """A safetensors file of its header, which is what preflight reads of one, and a hole for the weights."""
     width = {"BF16": 2, "F32": 4, "I32": 4, "U8": 1}
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     end = 0
@@ -66,6 +67,7 @@ def write_tensors(file: Path, tensors: Mapping[str, tuple[str, tuple[int, ...]]]
         header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, end]}
     text = json.dumps(header).encode()
     file.write_bytes(struct.pack("<Q", len(text)) + text)
+    os.truncate(file, 8 + len(text) + end)
 
 
 WORDS = {"<unk>": 0, "<s>": 1, "</s>": 2, "a": 3, "b": 4, "c": 5}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.errors import ModelError
+from tuner.preflight.tensors import missing_bytes
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.bin", "*.pt", "*.pth")
 TOKENIZER_FILES = (
@@ -56,6 +57,9 @@ def check_weights(directory: Path, what: str) -> None:
     absent = _shards_absent(directory)
     if absent:
         raise ModelError(f"{what}: {directory} lacks {len(absent)} weight file(s), first {absent[0]}", _GET_AGAIN)
+    if not files and any(directory.glob("*.gguf")):
+        step = "Give the model's directory of safetensors files; a GGUF file is for other engines."
+        raise ModelError(f"{what}: {directory} holds GGUF files and no other weights", step)
     if not files:
         raise ModelError(f"{what}: {directory} has no weights ({', '.join(WEIGHT_PATTERNS)})", _GET_AGAIN)
     for path in files:
@@ -74,6 +78,8 @@ def _check_weight_file(path: Path, what: str) -> None:
         raise ModelError(f"{what}: {path} is empty", _GET_AGAIN)
     if start == _LFS_POINTER:
         raise ModelError(f"{what}: {path} is a Git LFS pointer, not weights", f"Run: git -C {path.parent} lfs pull")
+    if path.suffix == ".safetensors" and (lacking := missing_bytes(path)) > 0:
+        raise ModelError(f"{what}: {path} was cut off: it lacks {lacking} bytes", _GET_AGAIN)
 
 
 def _shards_absent(directory: Path) -> list[str]:

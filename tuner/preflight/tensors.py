@@ -62,6 +62,18 @@ def _tensors(file: Path) -> Iterator[tuple[str, Tensor]]:
             yield name, Tensor(tensor["dtype"], tuple(tensor["shape"]), last - first)
 
 
+def missing_bytes(file: Path) -> int:
+    """Return how many bytes a safetensors file lacks by its own header; 0 for what has no readable header."""
+    try:
+        with file.open("rb") as stream:
+            (length,) = struct.unpack("<Q", stream.read(8))
+            header = json.loads(stream.read(length)) if length <= _MAX_HEADER_BYTES else {}
+        ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
+    except (ValueError, KeyError, TypeError, AttributeError, struct.error):
+        return 0
+    return max(8 + length + max(ends, default=0) - file.stat().st_size, 0)
+
+
 def embedding(tensors: Mapping[str, Tensor]) -> tuple[str, Tensor] | None:
     """Return name and tensor of the input embedding; None where none has a known name."""
     return _first_named(tensors, INPUT_EMBEDDINGS)
