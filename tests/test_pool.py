@@ -389,3 +389,11 @@ def test_a_hub_id_has_to_be_in_the_hosts_own_cache(
     (tmp_path / below / "models--org--here" / "snapshots" / "abc").mkdir(parents=True)
     (tmp_path / below / "models--org--begun" / "snapshots").mkdir(parents=True)
     assert look_around((), ("org/here", "org/begun", "org/absent")).missing == ("org/begun", "org/absent")
+
+
+def test_a_worker_knows_the_smallest_memory_of_its_gpus_and_their_driver() -> None:
+    known = [Gpu("0", "GPU-a", "H200", memory_bytes=150, driver="570.1"), Gpu("1", "GPU-b", "H200", memory_bytes=140)]
+    (facts,) = worker_facts([Node("a", "10.0.0.1", 2)], [HostFacts("host", "cpu", ((0,),), tuple(known), "1")])
+    assert (facts.device, facts.memory_bytes, facts.driver) == ("2 x H200", 140, "570.1")
+    (unknown,) = worker_facts([Node("a", "10.0.0.1", 1)], [HostFacts("host", "cpu", ((0,),), (Gpu("0"),), "1")])
+    assert (unknown.memory_bytes, unknown.driver) == (None, "")

@@ -257,3 +257,11 @@ def test_what_moves_from_one_file_into_another_is_seen(tmp_path: Path) -> None:
     (other / "a.py").write_text("")
     (other / "b.py").write_text("")
     assert identity(one)["hash"] != identity(other)["hash"]
+
+
+def test_a_single_file_behind_a_link_is_the_file(tmp_path: Path) -> None:
+    for name in ("blob", "copy/model.gguf"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(b"GGUF" + b"\0" * 1000)
+    (tmp_path / "model.gguf").symlink_to(tmp_path / "blob")
+    assert identity(tmp_path / "model.gguf") == identity(tmp_path / "copy" / "model.gguf")

@@ -27,7 +27,8 @@ def model_identity(ref: str, path: str) -> dict[str, Json]:
     if not is_model(model):
         return {"hash": short_hash(ref, 16), "of": "name"}
     try:
-        return _of_files(model.resolve())
+        # A file in the hub's cache is a link to a blob without its name.
+        return _of_files(model.resolve() if model.is_dir() else model.parent.resolve() / model.name)
     except OSError as error:
         raise ModelError(
             f"{model}: {error.filename or 'a file of it'} cannot be read: {error.strerror or error}",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from tuner.hardware import cpu_model
 from tuner.pool.cores import parse_cpu_list
@@ -128,11 +129,21 @@ def _describe_gpu(gpu_id: str) -> Gpu:
             pynvml.nvmlDeviceGetUUID(handle),
             pynvml.nvmlDeviceGetName(handle),
             near,
-            int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
+            _memory_bytes(handle),
             pynvml.nvmlSystemGetDriverVersion(),
         )
     except pynvml.NVMLError:
         return Gpu(gpu_id)  # a logical GPU of a test cluster, or a MIG slice without these queries
+
+
+def _memory_bytes(handle: Any) -> int | None:
+    """Return a GPU's memory; None where it is the host's too, of which NVML does not tell (GB10)."""
+    import pynvml
+
+    try:
+        return int(pynvml.nvmlDeviceGetMemoryInfo(handle).total)
+    except pynvml.NVMLError:
+        return None
 
 
 def _cores() -> tuple[tuple[int, ...], ...]:
