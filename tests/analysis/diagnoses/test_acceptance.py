@@ -53,11 +53,15 @@ def test_a_draft_that_guesses_well_or_pays_is_not_weak(
 
 
 def test_one_load_point_at_which_it_clearly_pays_speaks_against_weakness(make_trial: Make) -> None:
-    """Slower at 16 and faster at 1: that is load."""
+    """Faster at one of them and slower at the other: that is load, whatever the verdict."""
     loads = (C1, C16)
     plain = make_trial(tpot=by_concurrency(c1=0.02, c16=0.02), loads=loads)
     weak = make_trial(1, k=3, acceptance=WEAK, tpot=by_concurrency(c1=0.015, c16=0.05), loads=loads)
     assert said("draft_too_weak", seen([plain, weak], loads)) == []
+    mixed = make_trial(1, k=3, acceptance=WEAK, tpot=by_concurrency(c1=0.05, c16=0.015), loads=loads)
+    sweep = seen([plain, mixed], loads)
+    assert not sweep.wins(sweep.lines[0])
+    assert said("draft_too_weak", sweep) == []
 
 
 def test_above_temperature_0_sampling_drafts_are_named(make_trial: Make) -> None:
@@ -116,7 +120,7 @@ def test_a_large_k_that_is_recommended_below_a_concurrency_is_not_too_long(make_
     trials = [
         make_trial(tpot=by_concurrency(c1=0.02, c16=0.02), loads=loads),
         make_trial(1, k=3, acceptance=FINE, tpot=by_concurrency(c1=0.0202, c16=0.021), loads=loads),
-        make_trial(2, k=7, acceptance=SEVEN, tpot=by_concurrency(c1=0.012, c16=0.06), loads=loads),
+        make_trial(2, k=7, acceptance=SEVEN, tpot=by_concurrency(c1=0.014, c16=0.06), loads=loads),
     ]
     sweep = seen(trials, loads)
     assert sweep.findings.answers[0].best.k == 7
