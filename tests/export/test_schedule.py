@@ -92,6 +92,7 @@ def test_an_exportable_schedule_is_served_and_the_static_k_is_the_way_back(findi
     (answer,) = yaml.safe_load(written["best_config.yaml"])["answers"]
     assert answer["recommended"]["speculation"]["options"][SCHEDULE] == RANGES
     assert answer["recommended"]["static_serve_config"] == "serve.static.yaml"
+    assert answer["recommended"]["static_speculation"]["num_speculative_tokens"] == 1
     assert answer["measured"]["schedule"]["ranges"] == RANGES
     assert answer["measured"]["schedule"]["load_points"][0]["allowed_per_step"] == [0.0, 0.2]
     assert answer["measured"]["schedule"]["load_points"][0]["schedule_over_static"]["value"] == 1.09
@@ -103,7 +104,7 @@ def test_a_refused_schedule_is_told_of_and_served_nowhere(findings: Findings) ->
     assert all(SCHEDULE not in text for name, text in written.items() if name != "best_config.yaml")
     (answer,) = yaml.safe_load(written["best_config.yaml"])["answers"]
     assert answer["recommended"]["speculation"]["options"] == {}
-    assert answer["recommended"]["static_serve_config"] is None
+    assert answer["recommended"]["static_serve_config"] is answer["recommended"]["static_speculation"] is None
     assert answer["measured"]["schedule"]["exportable"] is False
     assert answer["measured"]["schedule"]["bars"] == [{"kind": "schedule_ignored", "text": "it drafts otherwise"}]
 

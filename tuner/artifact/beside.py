@@ -53,13 +53,14 @@ class Recommended(Part):
     """What to deploy.
 
     serve_config: the file that starts it, beside the artifact.  speculation, engine_args: what that file holds, with
-    the models as the user wrote them.  static_serve_config: the same draft at one K, where that has a K schedule.
-    baseline_serve_config: the way back, without speculation.  limit: of `speculate_below` alone, with the setting that
-    pays up to it.  up_to_concurrency, slower_at_concurrency: as there.
+    the models as the user wrote them.  static_serve_config, static_speculation: the same draft at one K, where that has
+    a K schedule.  baseline_serve_config: the way back, without speculation.  limit: of `speculate_below` alone, with
+    the setting that pays up to it.  up_to_concurrency, slower_at_concurrency: as there.
     """
 
     serve_config: str
     static_serve_config: str | None
+    static_speculation: Speculation | None = None
     baseline_serve_config: str
     chosen_by: ChosenBy
     speculation: Speculation | None

@@ -20,8 +20,10 @@ _COMMANDS = {
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
     "breakeven": "tuner.cli.breakeven:breakeven",
+    "export": "tuner.cli.export:export",
     "check": "tuner.cli.check:check",
     "history": "tuner.cli.history:history",
+    "compare": "tuner.cli.compare:compare",
     "doctor": "tuner.cli.doctor:doctor",
     "methods": "tuner.cli.methods:methods",
     "models": "tuner.cli.models:models",
@@ -68,8 +70,10 @@ def cli() -> None:
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why
     tuner breakeven RUN             the acceptance that a draft would need to pay
+    tuner export FORMAT ARTIFACT    the answer for Compose, Kubernetes, Ray Serve and others
     tuner check ARTIFACT            does a best_config.yaml still hold on this machine
     tuner history MODEL             the sweeps of a model, and what changed between them
+    tuner compare OLD NEW           is a sweep better, the same or worse than an older one, and why
     tuner doctor                    what is in the way of a sweep on this machine
     tuner methods                   the methods of speculation, and which of them an engine can run
 

@@ -75,6 +75,7 @@ def recommended(findings: Findings, answer: Answer) -> beside.Recommended:
     return beside.Recommended(
         serve_config=files.serve,
         static_serve_config=files.static if chosen_by is beside.ChosenBy.SCHEDULE else None,
+        static_speculation=speculation(answer.best) if chosen_by is beside.ChosenBy.SCHEDULE else None,
         baseline_serve_config=files.baseline,
         chosen_by=chosen_by,
         speculation=speculation(best),

@@ -114,7 +114,7 @@ def _env_value(value: object) -> object:
     return value
 
 
-_SECRET = re.compile(r"TOKEN(?!IZ|S)|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
+SECRET_NAME = re.compile(r"TOKEN(?!IZ|S)|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SET_BY_TUNER = ("CUDA_VISIBLE_DEVICES", "VLLM_PORT", "PROMETHEUS_MULTIPROC_DIR")
 
 
@@ -122,7 +122,7 @@ def _env(value: dict[str, str]) -> dict[str, str]:
     for name in value:
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise _wrong(f"{name!r} is no name of an environment variable")
-        if _SECRET.search(name):
+        if SECRET_NAME.search(name):
             raise _wrong(f"{name} looks like a secret, and this file is kept with the results; export it in the shell")
         if name in _SET_BY_TUNER:
             raise _wrong(f"{name} is set by the tuner for each engine; leave it out")

@@ -1,0 +1,15 @@
+"""vLLM's own `--config` file, as a sweep writes it."""
+
+from __future__ import annotations
+
+from tuner.export.formats.deployment import Deployment
+from tuner.export.formats.text import header
+from tuner.export.serve import serve_yaml
+
+
+def vllm_config(deployment: Deployment) -> str:
+    """Return the text of the file."""
+    use = "Start: vllm serve --config FILE (with the CPU build: python -m vllm.entrypoints.openai.api_server --config FILE)"
+    env = [f"Environment: {', '.join(sorted(deployment.env))}, see the formats env and docker-env."]
+    body = serve_yaml(deployment.target, deployment.candidate, "", deployment.port)
+    return header(deployment, *(env if deployment.env else ()), use) + body
