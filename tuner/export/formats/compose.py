@@ -11,7 +11,7 @@ _HUB_CACHE = "/root/.cache/huggingface"
 
 
 def compose(deployment: Deployment) -> str:
-    """Return the file; models that lie in directories are mounted where they lie, others go to a volume of their own."""
+    """Return the file; models in directories are mounted where they lie, others go to a volume of their own."""
     service: dict[str, Json] = {
         "image": _plain(deployment.image),
         "entrypoint": [*SERVE],
@@ -49,9 +49,8 @@ def _volumes(deployment: Deployment) -> list[Json]:
     mounts: list[Json] = [
         {"type": "bind", "source": _plain(path), "target": _plain(path), "read_only": True} for path in directories
     ]
-    return (
-        [*mounts, {"type": "volume", "source": "huggingface", "target": _HUB_CACHE}] if deployment.fetches else mounts
-    )
+    cache: Json = {"type": "volume", "source": "huggingface", "target": _HUB_CACHE}
+    return [*mounts, cache] if deployment.fetches else mounts
 
 
 def _gpus(deployment: Deployment) -> Json:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from tuner.artifact import model
+from tuner.artifact.beside import ConcurrencyLimit
 from tuner.artifact.beside import Speculation as Recommended
 from tuner.errors import ArtifactError
-from tuner.records import Candidate, Json, Speculation, Verdict
+from tuner.records import Candidate, Json, Speculation
 from tuner.space.file_model import SECRET_NAME
 from tuner.space.methods import speculative_config
 from tuner.space.model_refs import resolve_candidate, resolve_model
@@ -214,14 +215,21 @@ def _about(
         f"{target}: {answer.verdict.value} at temperature {answer.temperature:g}.",
         answer.why,
         f"Here: {what} ({setting.value}). Measured on {on}.",
-        *(limit.advice if limit and answer.verdict is Verdict.SPECULATE_BELOW else ()),
+        *(_limit_words(answer, limit) if limit else ()),
     )
+
+
+def _limit_words(answer: model.Answer, limit: ConcurrencyLimit) -> tuple[str, ...]:
+    files = f"{limit.serve_config} and {answer.recommended.baseline_serve_config}"
+    return (*limit.advice, f"As for {files}: `tuner export` writes the same with --limited and --baseline.")
 
 
 def _notes(found: Deployment, choices: Choices, left_out: list[str]) -> tuple[str, ...]:
     notes = []
     if found.engine.build == "sim":
         notes.append("The figures come from the simulated engine and describe no real model.")
+    if re.search(r"dev|rc", found.engine.version):
+        notes.append(f"vLLM {found.engine.version} was measured, which is no release: there may be no image of it.")
     if left_out:
         notes.append(f"Left out because it may be a secret: {', '.join(left_out)}.")
     paths = [name for name, value in found.candidate.engine_args.items() if _is_path(value)]

@@ -6,7 +6,7 @@ from tuner.export.formats.deployment import START_LIMIT_S, Deployment
 from tuner.export.formats.words import SERVE, port_words, settings_words
 from tuner.records import Json
 
-MODELS_ON_NODES = (
+_ON_NODES = (
     "Models are taken from directories of the node (hostPath); put your own volumes there if they lie elsewhere."
 )
 _PERIOD_S = 10
@@ -87,7 +87,7 @@ def probes(port: str | int) -> dict[str, Json]:
 def hints(deployment: Deployment) -> tuple[str, ...]:
     """Return comment lines on what the cluster needs."""
     token = ("The hub's token, if it is needed: kubectl create secret generic huggingface --from-literal=HF_TOKEN=...",)
-    return (*((MODELS_ON_NODES,) if deployment.local_models else ()), *(token if deployment.fetches else ()))
+    return (*((_ON_NODES,) if deployment.local_models else ()), *(token if deployment.fetches else ()))
 
 
 def plain(text: str) -> str:

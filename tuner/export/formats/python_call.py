@@ -21,8 +21,8 @@ _SERVER_ALONE = frozenset(
     enable_log_deltas enable_log_outputs enable_log_requests enable_offline_docs enable_per_request_metrics
     enable_prompt_tokens_details enable_request_id_headers enable_scale_out enable_server_load_tracking
     enable_tokenizer_info_endpoint exclude_tools_when_tool_choice_none fingerprint_mode fingerprint_value
-    h11_max_header_count h11_max_incomplete_event_size log_config_file log_error_stack log_level lora_modules max_log_len
-    middleware response_role return_tokens_as_token_ids sse_keep_alive_interval tokens_only tool_call_parser
+    h11_max_header_count h11_max_incomplete_event_size log_config_file log_error_stack log_level lora_modules
+    max_log_len middleware response_role return_tokens_as_token_ids sse_keep_alive_interval tokens_only tool_call_parser
     tool_parser_plugin tool_server tool_strict_level trust_request_chat_template trust_request_mm_kwargs
     uvicorn_log_level
     """.split()  # noqa: SIM905
@@ -95,8 +95,8 @@ def _mapping(text: str) -> Json:
 
 
 _DEFAULTS = (
-    "LLM is not the server that was measured: where max_num_seqs and max_num_batched_tokens are not set, it takes larger "
-    "ones."
+    "LLM is not the server that was measured: where max_num_seqs and max_num_batched_tokens are not set, it takes "
+    "larger ones."
 )
 _MAIN = """\
 if __name__ == "__main__":

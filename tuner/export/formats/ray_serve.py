@@ -23,7 +23,7 @@ def ray_serve(deployment: Deployment) -> str:
     config = deployment.speculative_config
     accelerator = _accelerator(deployment)
     llm: dict[str, Json] = {
-        "model_loading_config": {"model_id": deployment.name, "model_source": deployment.target},
+        "model_loading_config": {"model_id": _served(deployment), "model_source": deployment.target},
         "engine_kwargs": {**kept, **({"speculative_config": config} if config else {})},
         **({"accelerator_type": accelerator} if accelerator else {}),
         "deployment_config": {"num_replicas": 1},
@@ -43,6 +43,11 @@ def ray_serve(deployment: Deployment) -> str:
     version = f"vllm=={deployment.engine.version} was measured; Ray brings a version of its own."
     where = ["The models must lie there on every node."] if deployment.local_models else []
     return header(deployment, *notes, *where, version, "Start: serve run FILE") + yaml_text(document)
+
+
+def _served(deployment: Deployment) -> str:
+    """Return what clients ask for: as vLLM's own server has it for a hub id, short for a directory."""
+    return deployment.name if deployment.target.startswith("/") else deployment.target
 
 
 def _accelerator(deployment: Deployment) -> str | None:

@@ -1,4 +1,4 @@
-"""YAML that every reader takes for what they are, whatever is in them."""
+"""YAML that every reader takes for what it is, whatever is in it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
     plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else '"')
+    quote = "'" if '"' in text and text.isprintable() else '"'
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else quote)
 
 
 _Dumper.add_representer(str, _text)

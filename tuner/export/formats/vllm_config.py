@@ -9,7 +9,7 @@ from tuner.export.serve import serve_yaml
 
 def vllm_config(deployment: Deployment) -> str:
     """Return the text of the file."""
-    use = "Start: vllm serve --config FILE (with the CPU build: python -m vllm.entrypoints.openai.api_server --config FILE)"
+    start = "python -m vllm.entrypoints.openai.api_server" if deployment.engine.build == "cpu" else "vllm serve"
     env = [f"Environment: {', '.join(sorted(deployment.env))}, see the formats env and docker-env."]
     body = serve_yaml(deployment.target, deployment.candidate, "", deployment.port)
-    return header(deployment, *(env if deployment.env else ()), use) + body
+    return header(deployment, *(env if deployment.env else ()), f"Start: {start} --config FILE") + body
