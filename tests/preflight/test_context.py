@@ -26,6 +26,9 @@ def test_parse_max_model_len(value: object, tokens: int | None) -> None:
     assert parse_max_model_len(value) == tokens
 
 
+YARN: dict[str, object] = {"type": "yarn", "factor": 4.0}
+
+
 @pytest.mark.parametrize(
     ("config", "tokenizer_config", "tokens"),
     [
@@ -40,6 +43,33 @@ def test_parse_max_model_len(value: object, tokens: int | None) -> None:
         ({"max_position_embeddings": 100, "rope_scaling": None}, {}, 100),
         ({"max_position_embeddings": 100, "rope_parameters": {"rope_type": "default"}}, {}, 100),
         ({}, {}, None),
+        # YaRN: Qwen2.5's file has the original length, gpt-oss' and DeepSeek's the scaled one.
+        ({"max_position_embeddings": 32, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, {}, 128),
+        ({"max_position_embeddings": 128, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, {}, 128),
+        ({"max_position_embeddings": 32, "rope_scaling": YARN}, {}, 128),
+        (
+            {
+                "max_position_embeddings": 32,
+                "rope_parameters": {
+                    "full_attention": YARN | {"original_max_position_embeddings": 32},
+                    "sliding_attention": {"rope_type": "default"},
+                },
+            },
+            {},
+            128,
+        ),
+        (
+            {
+                "text_config": {
+                    "model_type": "gemma3_text",
+                    "max_position_embeddings": 128,
+                    "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+                }
+            },
+            {},
+            128,
+        ),
+        ({"max_position_embeddings": 8192, "model_max_length": 131072}, {}, 131072),  # Command-R
     ],
 )
 def test_trained_context(config: dict[str, object], tokenizer_config: dict[str, object], tokens: int | None) -> None:

@@ -17,7 +17,8 @@ _LENGTH_KEYS = (
     "model_max_length",
     "max_seq_length",
 )
-_ALREADY_SCALED = ("default", "su", "longrope", "llama3", "mrope")
+_ALREADY_SCALED = ("default", "su", "longrope", "llama3", "mrope", "deepseek_llama_scaling")
+_YARN = ("yarn", "deepseek_yarn")
 _NO_LIMIT = 10**9  # tokenizers without a limit say 10**30
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
@@ -46,18 +47,42 @@ def trained_context(config: Mapping[str, Any], tokenizer_config: Mapping[str, An
     text = config.get("text_config")
     source = text if isinstance(text, Mapping) else config
     lengths = [source.get(key) for key in _LENGTH_KEYS]
-    rope = source.get("rope_scaling") or source.get("rope_parameters")
-    factor = _rope_factor(rope) if isinstance(rope, Mapping) else 1.0
-    limits = [int(length * factor) for length in lengths if isinstance(length, int) and length > 0]
+    own = source.get("model_max_length")
+    if isinstance(own, int) and own > 0:  # where config.json has it (Command-R), it is the one that counts
+        lengths = [own]
+    ropes = _ropes(source)
+    limits = [_scaled(length, ropes) for length in lengths if isinstance(length, int) and length > 0]
     of_tokenizer = tokenizer_config.get("model_max_length")
     limits += [of_tokenizer] if isinstance(of_tokenizer, int) and 0 < of_tokenizer < _NO_LIMIT else []
     return min(limits, default=None)
 
 
-def _rope_factor(rope: Mapping[str, Any]) -> float:
+def _ropes(source: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the settings of RoPE, one for each type of layer where these differ; none where they change no length."""
+    if "gemma3" in str(source.get("model_type", "")):  # its length is scaled already, whatever the type
+        return []
+    rope = source.get("rope_scaling") or source.get("rope_parameters")
+    if not isinstance(rope, Mapping):
+        return []
+    nested = [part for part in rope.values() if isinstance(part, Mapping)]
+    return nested or [rope]
+
+
+def _scaled(length: int, ropes: Iterable[Mapping[str, Any]]) -> int:
+    return max([length, *(_scaled_by(length, rope) for rope in ropes)])
+
+
+def _scaled_by(length: int, rope: Mapping[str, Any]) -> int:
+    """Return the length that one scaling leads to.
+
+    YaRN: vLLM 0.32 takes the length in config.json as scaled, releases before multiply the original one.
+    """
     factor = rope.get("factor")
     kind = rope.get("rope_type", rope.get("type", "default"))
-    return float(factor) if isinstance(factor, (int, float)) and factor > 1 and kind not in _ALREADY_SCALED else 1.0
+    if not isinstance(factor, (int, float)) or factor <= 1 or kind in _ALREADY_SCALED:
+        return length
+    original = rope.get("original_max_position_embeddings")
+    return int((original if kind in _YARN and isinstance(original, int) else length) * factor)
 
 
 def context_limit(max_model_lens: Iterable[object], trained: int | None) -> int | None:
