@@ -48,6 +48,7 @@ _ONE_LIFE = (
     "selected. The answer is that of the fresh lives below: its speedup and its K may be others."
 )
 _WORST = "worst category"
+_EXPLAINED_AFTER = "device"
 _COLUMNS = (
     "candidate",
     "TPOT",
@@ -69,6 +70,7 @@ def report_markdown(
     explained: Sequence[str] = (),
 ) -> str:
     """Return the page.  plots: image paths relative to where the page will lie.  explained: sections on causes."""
+    parts = report_parts(manifest, findings, trials)
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
         lines += [*_answer(answer, findings.finished), *schedule_headline(findings, answer.temperature), ""]
@@ -78,28 +80,33 @@ def report_markdown(
     for plot in plots:
         if plot.suffix == ".png":
             lines += [f"![{plot.stem.replace('_', ' ')}]({plot.as_posix()})", ""]
+    for name, part in parts.items():
+        lines += [*part, *(explained if name == _EXPLAINED_AFTER else ())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def report_parts(manifest: RunManifest, findings: Findings, trials: Sequence[Trial]) -> dict[str, list[str]]:
+    """Return the tables below answer, causes and pictures, as lines of Markdown by a name of each, in their order."""
     again = {trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN}
     names = distinguishing(trial.candidate for trial in findings.trials)
-    for point in manifest.load_points:
-        lines += [*_load_point(point, findings, again, names), ""]
-    lines += [_RATIOS, ""]
+    figures = [line for point in manifest.load_points for line in (*_load_point(point, findings, again, names), "")]
+    figures += [_RATIOS, ""]
     if rests_on_fresh_lives(findings):
-        lines += [_ONE_LIFE, ""]
-    lines += [
-        *changed_settings_section(findings.changed_settings, _speculating(findings)),
-        *goal_section(findings, manifest.load_points, names),
-        *lives_section(findings, names),
-        *surface_section(findings, names),
-        *_curves(findings),
-        *schedule_section(findings),
-        *_acceptance(findings, names),
-        *sameness_section(findings, names),
-        *device_section(findings, names),
-        *explained,
-        *_failed(findings, trials),
-        *_basis(manifest, findings, trials),
-    ]
-    return "\n".join(lines).rstrip() + "\n"
+        figures += [_ONE_LIFE, ""]
+    return {
+        "figures": figures,
+        "changed": list(changed_settings_section(findings.changed_settings, _speculating(findings))),
+        "goal": list(goal_section(findings, manifest.load_points, names)),
+        "lives": list(lives_section(findings, names)),
+        "surface": list(surface_section(findings, names)),
+        "curves": list(_curves(findings)),
+        "schedule": list(schedule_section(findings)),
+        "acceptance": list(_acceptance(findings, names)),
+        "sameness": list(sameness_section(findings, names)),
+        "device": list(device_section(findings, names)),
+        "failed": list(_failed(findings, trials)),
+        "basis": list(_basis(manifest, findings, trials)),
+    }
 
 
 def _speculating(findings: Findings) -> list[str]:
