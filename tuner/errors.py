@@ -7,6 +7,7 @@ TunerError
 │   ├── ModelError          a model directory or hub id
 │   ├── EngineNotFound      no usable vLLM behind --engine
 │   ├── ArtifactError       a best_config.yaml
+│   ├── ToleranceError      a file of tolerances
 │   └── OutputError         the output directory
 ├── EngineError         an engine did not do what it was started for (one failed trial)
 │   ├── EngineCrashed       its process ended
@@ -20,13 +21,18 @@ TunerError
 └── NothingMeasured     the sweep ended without a usable baseline                       exit code 3
 
 Each message names the thing and each error carries the next step, so that whoever prints it prints both.
+
+Two commands answer a question with their exit code: `tuner check` 0 it holds, 1 it is stale; `tuner compare` 0 the same
+or better, 1 worse, 4 cannot tell.
 """
 
 from __future__ import annotations
 
 EXIT_OK = 0
 EXIT_BAD_INPUT = 2
+EXIT_WORSE = 1
 EXIT_NOTHING_MEASURED = 3
+EXIT_CANNOT_TELL = 4
 EXIT_INTERRUPTED = 130
 EXIT_TERMINATED = 143
 
@@ -76,6 +82,10 @@ class EngineNotFound(InputError):
 
 class ArtifactError(InputError):
     """A best_config.yaml cannot be read: no artifact, newer than this tuner, or with a wrong field."""
+
+
+class ToleranceError(InputError):
+    """A file of tolerances is wrong."""
 
 
 class OutputError(InputError):

@@ -1,0 +1,139 @@
+"""`tuner compare`: did an upgrade make it better, worse, or neither?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from tuner.cli.options import json_option, registry_option
+from tuner.errors import EXIT_CANNOT_TELL, EXIT_OK, EXIT_WORSE, OutputError
+
+if TYPE_CHECKING:
+    from tuner.compare import Comparison, Outcome
+
+_WIDTH = 160
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  tuner compare runs/before runs/after
+  tuner compare Qwen/Qwen3-14B@20261103T011000Z Qwen/Qwen3-14B --markdown comment.md
+  tuner compare old/best_config.yaml new/best_config.yaml --tolerances tolerances.yaml --json
+
+\b
+Exit codes: 0 the same or better, 1 worse, 2 unreadable or nothing in common, 4 cannot tell.
+"""
+)
+@click.argument("old")
+@click.argument("new")
+@click.option(
+    "--tolerances",
+    type=click.Path(path_type=Path, dir_okay=False, exists=True),
+    metavar="FILE",
+    help="How much may change: YAML with acceptance_length, speedup, tpot, ttft (fractions) and decides (a list).",
+)
+@click.option(
+    "--markdown",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Write it as Markdown too, for a pull request; - for standard output.",
+)
+@registry_option
+@json_option
+def compare(old: str, new: str, tolerances: Path | None, markdown: Path | None, registry: str, as_json: bool) -> int:
+    """Say whether NEW is better, the same or worse than OLD, and whether speculation or the engine changed.
+
+    OLD and NEW are each a best_config.yaml, the directory of a run or of a registry entry, a URL of these, or a target
+    that the registry has (TARGET, or TARGET@STAMP for another than its latest). Nothing is started. Only load points
+    that both have are compared.
+    """
+    from tuner.compare import Tolerances, load_tolerances, read_side
+    from tuner.compare import compare as hold_against
+    from tuner.compare.document import document
+
+    allowed = load_tolerances(tolerances) if tolerances else Tolerances()
+    before, after = read_side(old, registry), read_side(new, registry)
+    found = hold_against(before.side, after.side, allowed)
+    on_page = as_json or (markdown is not None and str(markdown) == "-")
+    click.echo(_text(found), nl=False, err=on_page)
+    for broken in (*before.broken, *after.broken):
+        click.echo(f"left out: {broken}", err=on_page)
+    if markdown is not None:
+        _write(found, markdown)
+    code = exit_code(found.outcome)
+    if as_json:
+        click.echo(json.dumps(document(found, code)))
+    return code
+
+
+def exit_code(outcome: Outcome) -> int:
+    """Return what the command ends with."""
+    from tuner.compare import Outcome
+
+    return {Outcome.WORSE: EXIT_WORSE, Outcome.CANNOT_TELL: EXIT_CANNOT_TELL}.get(outcome, EXIT_OK)
+
+
+def _write(found: Comparison, path: Path) -> None:
+    from tuner.compare.markdown import markdown
+
+    text = markdown(found)
+    if str(path) == "-":
+        click.echo(text, nl=False)
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OutputError(
+            f"{path} cannot be written: {error.strerror or error}", "Give --markdown another place."
+        ) from error
+
+
+def _text(found: Comparison) -> str:
+    from rich.console import Console
+
+    from tuner.compare.changes import change_words
+    from tuner.compare.words import confidence_words, headline, notes, open_words, sentence
+
+    console = Console(width=_WIDTH)
+    changed = [change_words(change) for change in found.attribution.changes]
+    with console.capture() as capture:
+        for line in (f"{headline(found)}: {found.old} -> {found.new}", sentence(found), found.attribution.words):
+            console.print(line, markup=False, highlight=False)
+        for sweep in found.attribution.sweeps:
+            console.print(f"  what would tell: {sweep}", markup=False, highlight=False, soft_wrap=True)
+        for best in found.best:
+            words = f"{best.old} -> {best.new}" if best.changed else f"{best.new}, as before"
+            console.print(f"recommended at T={best.temperature:g}: {words}", markup=False, highlight=False)
+        console.print(_table(found))
+        lines = [
+            *open_words(found),
+            *(f"changed: {change}" for change in changed),
+            *(f"not compared: {each}" for each in found.not_compared),
+            *(f"note: {note}" for note in notes(found)),
+            confidence_words(found),
+        ]
+        for line in lines:
+            console.print(line, markup=False, highlight=False)
+    return capture.get()
+
+
+def _table(found: Comparison) -> object:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from tuner.compare.words import COLUMNS, cells
+
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in COLUMNS:
+        table.add_column(column, overflow="fold")
+    before = ""
+    for row in found.rows:
+        first, *others = map(escape, cells(row))
+        table.add_row("" if first == before else first, *others)
+        before = first
+    return table
