@@ -8,18 +8,21 @@ from pathlib import Path
 from typing import Any
 
 from tuner.errors import ModelError
+from tuner.preflight.mistral_format import as_config
 from tuner.preflight.tensors import missing_bytes
 
 WEIGHT_PATTERNS = ("*.safetensors", "*.bin", "*.pt", "*.pth")
 TOKENIZER_FILES = (
     "tokenizer.json",
-    "tokenizer.model",
+    "tokenizer.model*",
+    "tiktoken.model",
     "vocab.json",
     "vocab.txt",
     "spiece.model",
     "sentencepiece.bpe.model",
     "tekken.json",
     "*.tiktoken",
+    "tokenization_*.py",
 )
 _NOT_WEIGHTS = ("training_args.bin", "optimizer.bin", "optimizer.pt", "scheduler.bin", "scheduler.pt", "rng_state.pth")
 _LFS_POINTER = b"version https://git-lfs"
@@ -37,18 +40,25 @@ def check_directory(directory: Path, what: str) -> None:
 
 
 def read_config(directory: Path, what: str) -> dict[str, Any]:
-    """Return config.json; ModelError if it is missing or no JSON object."""
+    """Return config.json, or params.json in its words; ModelError if it is missing or no JSON object."""
     path = directory / "config.json"
+    of_mistral = directory / "params.json"
+    if not path.is_file() and of_mistral.is_file():
+        return as_config(_json_object(of_mistral, what))
     if not path.is_file():
         step = "Give the directory that holds config.json; a LoRA adapter or a checkpoint's parent has none."
         raise ModelError(f"{what}: {directory} has no config.json", step)
+    return _json_object(path, what)
+
+
+def _json_object(path: Path, what: str) -> dict[str, Any]:
     try:
-        config = json.loads(path.read_bytes())
+        found = json.loads(path.read_bytes())
     except ValueError as error:
         raise ModelError(f"{what}: {path} is not JSON: {error}", _GET_AGAIN) from error
-    if not isinstance(config, dict):
+    if not isinstance(found, dict):
         raise ModelError(f"{what}: {path} is not a JSON object", _GET_AGAIN)
-    return config
+    return found
 
 
 def check_weights(directory: Path, what: str) -> None:
@@ -67,8 +77,9 @@ def check_weights(directory: Path, what: str) -> None:
 
 
 def weight_files(directory: Path) -> list[Path]:
-    """Return the files of a model directory that may hold weights, sorted."""
-    return [path for path in _matching(directory, WEIGHT_PATTERNS) if path.name not in _NOT_WEIGHTS]
+    """Return the files of a model directory that an engine may load, sorted: where there are safetensors, these."""
+    found = [path for path in _matching(directory, WEIGHT_PATTERNS) if path.name not in _NOT_WEIGHTS]
+    return [path for path in found if path.suffix == ".safetensors"] or found
 
 
 def _check_weight_file(path: Path, what: str) -> None:
@@ -83,15 +94,27 @@ def _check_weight_file(path: Path, what: str) -> None:
 
 
 def _shards_absent(directory: Path) -> list[str]:
-    """Return the shards that an index names and that are not there, sorted."""
-    named: set[str] = set()
-    for path in directory.glob("*.safetensors.index.json"):
+    """Return the shards that an index names and that are not there, sorted; none where another set is complete.
+
+    Mistral's repositories have two sets, and a download may leave one of them out but for its index.
+    """
+    absent: list[list[str]] = []
+    for path in sorted(directory.glob("*.safetensors.index.json"), reverse=True):
         try:
-            weight_map = json.loads(path.read_bytes())["weight_map"]
-            named |= set(weight_map.values())
+            named = set(json.loads(path.read_bytes())["weight_map"].values())
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelError(f"{path} is no weight index: {error!r}", _GET_AGAIN) from error
-    return sorted(name for name in named if not (directory / name).is_file())
+        absent.append(sorted(name for name in named if not (directory / name).is_file()))
+        if len(absent[-1]) == len(named) and _other_set(directory):
+            absent[-1] = []
+    return [] if [] in absent else next(iter(absent), [])
+
+
+def _other_set(directory: Path) -> bool:
+    """Whether there are weights that are loaded without an index."""
+    files = weight_files(directory)
+    consolidated = any(path.name.startswith("consolidated") and "-of-" not in path.name for path in files)
+    return consolidated or any(path.suffix == ".bin" for path in files)
 
 
 def check_tokenizer(directory: Path, what: str) -> None:

@@ -41,10 +41,15 @@ def read_tensors(directory: Path) -> dict[str, Tensor]:
 
 def _files(directory: Path) -> list[Path]:
     """Return the weight files that an engine loads: some models have the same weights a second time, consolidated."""
-    indices = sorted(directory.glob("*.safetensors.index.json"))
-    if indices:
-        named = set(json.loads(indices[0].read_bytes())["weight_map"].values())
-        return [directory / name for name in sorted(named)]
+    sets = [
+        [directory / name for name in sorted(set(json.loads(index.read_bytes())["weight_map"].values()))]
+        for index in sorted(directory.glob("*.safetensors.index.json"), reverse=True)
+    ]
+    # Of Mistral's two sets a download may have left one out but for its index.
+    if complete := next((files for files in sets if all(file.is_file() for file in files)), None):
+        return complete
+    if any(file.is_file() for files in sets for file in files):
+        return sets[0]
     files = sorted(directory.glob("*.safetensors"))
     return [file for file in files if not file.name.startswith("consolidated")] or files
 
