@@ -23,6 +23,8 @@ def trained_k_cases() -> list[Case]:
             trained_k.mtp_layers,
             setting(method="mtp"),
             setting(files(model_type="longcat_flash"), method="mtp"),
+            setting(files(model_type="qwen3_next"), method="mtp"),
+            setting(files(tensors={"mtp.fc.weight": Tensor("BF16", (64, 128), 16384)}), method="mtp"),
             setting(two, method="mtp"),
             setting(),
         ),

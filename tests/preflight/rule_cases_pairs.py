@@ -35,6 +35,11 @@ def vocabulary_cases() -> list[Case]:
         files(tokens=Vocabulary(LONG), vocab_size=1024),
         draft(tokens=Vocabulary({**LONG, "new": 1000}), vocab_size=1024),
     )
+    few_padded = setting(
+        files(tokens=Vocabulary({**LONG, "t999": 1000, "<end>": 999}), vocab_size=1024),
+        draft(tokens=Vocabulary(LONG), vocab_size=1000),
+    )
+    nameless = setting(with_tokens(vocab_size=None, tensors=rows(8)), draft(tokens=words()))
     eagle = setting(with_tokens(vocab_size=8), draft(tokens=words()), method="eagle")
     base = draft(tokens=words(eos="<s>"))
     foreign: dict[str, Any] = {"use_heterogeneous_vocab": True}
@@ -45,7 +50,10 @@ def vocabulary_cases() -> list[Case]:
     return [
         media_rows(),
         same("padded_vocab_size", Level.ERROR, vocabulary.padded_size, padded, alike, other, bridged, eagle),
-        same("different_vocabulary", Level.ERROR, vocabulary.different, other, alike, padded, unlike, bridged),
+        same("padded_vocab_size", Level.ERROR, vocabulary.padded_size, few_padded, few, other),
+        same("padded_vocab_size", Level.ERROR, vocabulary.padded_size, nameless, alike),
+        same("different_vocabulary", Level.ERROR, vocabulary.different, other, alike, padded, few_padded, unlike),
+        same("different_vocabulary", Level.ERROR, vocabulary.different, other, bridged),
         same("different_vocabulary", Level.ERROR, vocabulary.different, setting(files(vocab_size=8), draft()), alike),
         same(
             "different_tokenizer_same_size", Level.WARNING, vocabulary.different_tokenizer_same_size, unlike, alike, few

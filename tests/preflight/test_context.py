@@ -30,23 +30,21 @@ YARN: dict[str, object] = {"type": "yarn", "factor": 4.0}
 
 
 @pytest.mark.parametrize(
-    ("config", "tokenizer_config", "tokens"),
+    ("config", "tokens"),
     [
-        ({"max_position_embeddings": 8192}, {}, 8192),
-        ({"n_positions": 1024}, {}, 1024),
-        ({"text_config": {"max_position_embeddings": 512}, "max_position_embeddings": 9}, {}, 512),
-        ({"max_position_embeddings": 8192, "seq_length": 2048}, {}, 2048),
-        ({"max_position_embeddings": 8192}, {"model_max_length": 2048}, 2048),
-        ({"max_position_embeddings": 8192}, {"model_max_length": 1e30}, 8192),
-        ({"max_position_embeddings": 100, "rope_scaling": {"type": "linear", "factor": 4.0}}, {}, 400),
-        ({"max_position_embeddings": 100, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, {}, 100),
-        ({"max_position_embeddings": 100, "rope_scaling": None}, {}, 100),
-        ({"max_position_embeddings": 100, "rope_parameters": {"rope_type": "default"}}, {}, 100),
-        ({}, {}, None),
+        ({"max_position_embeddings": 8192}, 8192),
+        ({"n_positions": 1024}, 1024),
+        ({"text_config": {"max_position_embeddings": 512}, "max_position_embeddings": 9}, 512),
+        ({"max_position_embeddings": 8192, "seq_length": 2048}, 2048),
+        ({"max_position_embeddings": 100, "rope_scaling": {"type": "linear", "factor": 4.0}}, 400),
+        ({"max_position_embeddings": 100, "rope_scaling": {"rope_type": "llama3", "factor": 8.0}}, 100),
+        ({"max_position_embeddings": 100, "rope_scaling": None}, 100),
+        ({"max_position_embeddings": 100, "rope_parameters": {"rope_type": "default"}}, 100),
+        ({}, None),
         # YaRN: Qwen2.5's file has the original length, gpt-oss' and DeepSeek's the scaled one.
-        ({"max_position_embeddings": 32, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, {}, 128),
-        ({"max_position_embeddings": 128, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, {}, 128),
-        ({"max_position_embeddings": 32, "rope_scaling": YARN}, {}, 128),
+        ({"max_position_embeddings": 32, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, 128),
+        ({"max_position_embeddings": 128, "rope_scaling": YARN | {"original_max_position_embeddings": 32}}, 128),
+        ({"max_position_embeddings": 32, "rope_scaling": YARN}, 128),
         (
             {
                 "max_position_embeddings": 32,
@@ -55,7 +53,6 @@ YARN: dict[str, object] = {"type": "yarn", "factor": 4.0}
                     "sliding_attention": {"rope_type": "default"},
                 },
             },
-            {},
             128,
         ),
         (
@@ -66,14 +63,13 @@ YARN: dict[str, object] = {"type": "yarn", "factor": 4.0}
                     "rope_scaling": {"rope_type": "linear", "factor": 8.0},
                 }
             },
-            {},
             128,
         ),
-        ({"max_position_embeddings": 8192, "model_max_length": 131072}, {}, 131072),  # Command-R
+        ({"max_position_embeddings": 8192, "model_max_length": 131072}, 131072),  # Command-R
     ],
 )
-def test_trained_context(config: dict[str, object], tokenizer_config: dict[str, object], tokens: int | None) -> None:
-    assert trained_context(config, tokenizer_config) == tokens
+def test_trained_context(config: dict[str, object], tokens: int | None) -> None:
+    assert trained_context(config) == tokens
 
 
 def test_the_smallest_candidate_decides() -> None:

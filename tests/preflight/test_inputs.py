@@ -70,6 +70,12 @@ def test_a_prompt_too_long_for_the_model(make_model: MakeModel, by_words: list[T
         check(space(), make_model("short", context=29))
 
 
+def test_a_tokenizers_own_limit_is_not_the_engines(make_model: MakeModel, by_words: list[TokenizerSpec]) -> None:
+    model = make_model()
+    (model / "tokenizer_config.json").write_text('{"model_max_length": 25}')  # DeepSeek-V3: 16384 beside 163840
+    assert check(space(), model)["chat"].max_model_len == 64
+
+
 def test_the_smallest_max_model_len_counts(make_model: MakeModel, by_words: list[TokenizerSpec]) -> None:
     model = make_model()
     assert check(space(engine_args={"max_model_len": 40}), model)["chat"].max_model_len == 40

@@ -33,10 +33,14 @@ def test_the_targets_size_is_wanted(make_files: MakeFiles) -> None:
 @pytest.mark.parametrize(
     ("draft", "target", "message"),
     [
-        ({"tokens": SHUFFLED}, {"vocab_size": 8}, r"another tokenizer: 3 token ids .* first id 3 \('c', the .* 'a'\)"),
+        (
+            {"tokens": SHUFFLED},
+            {"vocab_size": None, "rows": 8},
+            r"another tokenizer: 3 token ids .* first id 3 \('c', the .* 'a'\)",
+        ),
         ({}, {}, "has vocab_size 6 already"),
         ({"added": {"<new>": 9}, "vocab_size": 16}, {"vocab_size": 8}, "token ids up to 9, and the .* vocab_size is 8"),
-        ({}, {"vocab_size": None}, "names no vocab_size"),
+        ({}, {"vocab_size": None}, "has vocab_size 6 already"),
     ],
 )
 def test_what_padding_cannot_mend_is_refused(
@@ -46,6 +50,23 @@ def test_what_padding_cannot_mend_is_refused(
         target = {**target, "rows": 6}
     with pytest.raises(ModelError, match=message):
         rows(make_files("draft", **draft), make_files(**target))
+
+
+def test_a_target_that_names_no_size(make_files: MakeFiles) -> None:
+    draft, target = make_files("draft"), make_files(vocab_size=None, rows=8)
+    assert rows(draft, target) == 8  # its weights have one
+    (target / "model.safetensors").rename(target / "pytorch_model.bin")
+    with pytest.raises(ModelError, match="names no vocab_size"):
+        rows(draft, target)
+
+
+def test_few_other_tokens_are_no_other_tokenizer(make_files: MakeFiles) -> None:
+    tokens = {f"t{number}": number for number in range(1000)}
+    draft = make_files("draft", tokens=tokens, added={"<eos>": 999}, vocab_size=1000)
+    target = make_files(tokens=tokens, added={"<end>": 999}, vocab_size=1024)
+    wanted = rows_for(str(draft), str(target), python=sys.executable)
+    assert wanted.rows == 1024
+    assert "1 token ids stand for another text, first id 999" in wanted.note
 
 
 def test_a_draft_without_a_tokenizer_is_padded_with_a_note(make_files: MakeFiles) -> None:

@@ -20,6 +20,15 @@ PLAIN = Prompt("plain", "c", prompt="one two three")
 SYSTEM = Prompt("system", "c", ({"role": "system", "content": "Be brief."}, {"role": "user", "content": "one"}))
 
 
+class WithoutTemplate:
+    """A tokenizer of words."""
+
+    chat_template = None
+
+    def __call__(self, text: str) -> dict[str, list[str]]:
+        return {"input_ids": text.split()}
+
+
 def test_words() -> None:
     assert count_words([CHAT, PLAIN, SYSTEM]) == Counted((3, 3, 3), {})
 
@@ -44,15 +53,34 @@ def test_no_chat_template_matters_to_chat_only(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_the_script_leaves_chat_uncounted_without_a_template() -> None:
-    class WithoutTemplate:
-        chat_template = None
-
-        def __call__(self, text: str) -> dict[str, list[str]]:
-            return {"input_ids": text.split()}
-
     prompts = [{"messages": [{"role": "user", "content": "a b"}]}, {"prompt": "a b c"}]
     answer = runpy.run_path(str(SCRIPTS / "count_tokens.py"))["count_all"](WithoutTemplate(), prompts)
     assert answer == {"counts": [None, 3], "problems": {}, "has_chat_template": False}
+
+
+def test_mistrals_own_tokenizer_needs_no_chat_template(make_model: MakeModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    common = pytest.importorskip("mistral_common")
+    model = make_model(chat_template=None)
+    own = Path(common.__file__).parent / "data" / "mistral_instruct_tokenizer_240323.model.v3"
+    (model / "tokenizer.model.v3").write_bytes(own.read_bytes())
+    script = runpy.run_path(str(SCRIPTS / "count_tokens.py"))
+    monkeypatch.setitem(script["answer_to"].__globals__, "load_tokenizer", lambda *_: WithoutTemplate())
+    wrong = {"messages": [{"role": "assistant", "content": "a"}]}
+    prompts = [{"messages": [{"role": "user", "content": "a b"}]}, {"prompt": "a b"}, wrong]
+    request = {"tokenizer": str(model), "trust_remote_code": False, "chat_template": None, "prompts": prompts}
+    answer = script["answer_to"](request)
+    assert answer["counts"] == [5, 3, None]  # <s> [INST] a b [/INST]; <s> a b
+    assert "2" not in answer["problems"] and "must start" in answer["problems"][2]
+    assert answer["has_chat_template"] is True
+
+    def fails(*_: object) -> None:
+        raise ValueError("no tokenizer.json")
+
+    monkeypatch.setitem(script["answer_to"].__globals__, "load_tokenizer", fails)
+    assert script["answer_to"](request) == answer
+    (model / "tokenizer.model.v3").unlink()
+    with pytest.raises(ValueError, match="no tokenizer"):
+        script["answer_to"](request)
 
 
 def test_chat_template_text(tmp_path: Path) -> None:

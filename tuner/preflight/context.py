@@ -19,7 +19,6 @@ _LENGTH_KEYS = (
 )
 _ALREADY_SCALED = ("default", "su", "longrope", "llama3", "mrope", "deepseek_llama_scaling")
 _YARN = ("yarn", "deepseek_yarn")
-_NO_LIMIT = 10**9  # tokenizers without a limit say 10**30
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 
@@ -38,11 +37,11 @@ def _is_number_or_text(value: object) -> bool:
     return isinstance(value, (int, str)) and not isinstance(value, bool)
 
 
-def trained_context(config: Mapping[str, Any], tokenizer_config: Mapping[str, Any]) -> int | None:
+def trained_context(config: Mapping[str, Any]) -> int | None:
     """Return the longest context that an engine may derive from a model's files, in tokens; None if they say nothing.
 
     Releases read RoPE scaling differently; the larger reading is taken, because what is asked here is whether a prompt
-    can fit at all.
+    can fit at all. A tokenizer's model_max_length does not count: for generation vLLM reads config.json alone.
     """
     text = config.get("text_config")
     source = text if isinstance(text, Mapping) else config
@@ -52,8 +51,6 @@ def trained_context(config: Mapping[str, Any], tokenizer_config: Mapping[str, An
         lengths = [own]
     ropes = _ropes(source)
     limits = [_scaled(length, ropes) for length in lengths if isinstance(length, int) and length > 0]
-    of_tokenizer = tokenizer_config.get("model_max_length")
-    limits += [of_tokenizer] if isinstance(of_tokenizer, int) and 0 < of_tokenizer < _NO_LIMIT else []
     return min(limits, default=None)
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tuner.errors import EvalSetError
 from tuner.preflight.context import context_limit, trained_context
@@ -37,7 +35,7 @@ def check_inputs(
         counts = {name: _all_counted(name, prompts, count_words(prompts)) for name, prompts in in_use.items()}
     else:
         tokenizer = _tokenizer(space, target, python, download)
-        unit, limit = "tokens", _limit(space, Path(target), Path(tokenizer.directory))
+        unit, limit = "tokens", _limit(space, Path(target))
         counts = _count_in_one_go(in_use, tokenizer)
     if limit is not None:
         for point in space.load_points:
@@ -51,15 +49,9 @@ def _max_model_lens(space: SearchSpace) -> tuple[Json, ...]:
     return (space.engine_args["max_model_len"],) if "max_model_len" in space.engine_args else ()
 
 
-def _limit(space: SearchSpace, target: Path, tokenizer: Path) -> int | None:
-    trained = trained_context(read_config(target, "target"), _tokenizer_config(tokenizer))
+def _limit(space: SearchSpace, target: Path) -> int | None:
+    trained = trained_context(read_config(target, "target"))
     return context_limit(_max_model_lens(space), trained)
-
-
-def _tokenizer_config(directory: Path) -> Mapping[str, Any]:
-    path = directory / "tokenizer_config.json"
-    config = json.loads(path.read_bytes()) if path.is_file() else {}
-    return config if isinstance(config, dict) else {}
 
 
 def _tokenizer(space: SearchSpace, target: str, python: str, download: bool) -> TokenizerSpec:

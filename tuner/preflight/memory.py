@@ -90,7 +90,7 @@ def memory_plans(
             settings = settings_of(
                 candidate,
                 device,
-                trained_context=trained_context(of_target.config, {}),
+                trained_context=trained_context(of_target.config),
                 default_utilization=default_utilization,
                 env=env or {},
             )

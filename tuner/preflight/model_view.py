@@ -50,8 +50,8 @@ class ModelFiles:
 
     @property
     def vocab_size(self) -> int | None:
-        """The integer that engines compare."""
-        return self.integer("vocab_size", "padded_vocab_size", "n_vocab")
+        """The integer that engines compare; the real rows where config.json leaves it to the family (Gemma 3)."""
+        return self.integer("vocab_size", "padded_vocab_size", "n_vocab") or self.embedding_rows
 
     @property
     def embedding_rows(self) -> int | None:
@@ -69,7 +69,7 @@ class ModelFiles:
 
         For generation vLLM reads config.json alone (0.32.0, config/model.py, get_and_verify_max_len).
         """
-        return trained_context(self.config, {})
+        return trained_context(self.config)
 
     @property
     def hidden_size(self) -> int | None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tuner.errors import ModelError
 from tuner.preflight.examine import Models, read_models
 from tuner.preflight.models import check_draft, check_target
+from tuner.preflight.rules.vocabulary import FEW
 
 _OTHER_DRAFT = "Take a draft of the target's own family."
 
@@ -38,9 +39,15 @@ def _rows(models: Models, name: str) -> tuple[int, str]:
     comparison = models.comparisons.get(name)
     if target.vocab_size is None:
         raise ModelError(f"{target.reference}: its config.json names no vocab_size", "Is it a language model?")
+    note = "" if comparison else "the token maps could not be compared: one of both has no tokenizer that can be read"
     if comparison is not None and comparison.conflicting:
         assert comparison.first is not None
         number, wanted, own = comparison.first
+        note = (
+            f"{comparison.conflicting} token ids stand for another text, first id {number} ({own!r}, the target's is "
+            f"{wanted!r}): where one of them comes up, the draft is wrong"
+        )
+    if comparison is not None and comparison.conflicting_share > FEW:
         raise ModelError(
             f"{draft.reference} has another tokenizer: {comparison.conflicting} token ids stand for another text, "
             f"first id {number} ({own!r}, the target's is {wanted!r}); padding cannot help",
@@ -54,5 +61,4 @@ def _rows(models: Models, name: str) -> tuple[int, str]:
             f"{target.vocab_size}: the rows of real tokens would be cut",
             _OTHER_DRAFT,
         )
-    note = "" if comparison else "the token maps could not be compared: one of both has no tokenizer that can be read"
     return target.vocab_size, note

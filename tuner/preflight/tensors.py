@@ -76,7 +76,8 @@ def missing_bytes(file: Path) -> int:
         ends = [tensor["data_offsets"][1] for name, tensor in header.items() if name != "__metadata__"]
     except (ValueError, KeyError, TypeError, AttributeError, struct.error):
         return 0
-    return max(8 + length + max(ends, default=0) - file.stat().st_size, 0)
+    lacking: int = 8 + length + max(ends, default=0) - file.stat().st_size
+    return max(lacking, 0)
 
 
 def embedding(tensors: Mapping[str, Tensor]) -> tuple[str, Tensor] | None:

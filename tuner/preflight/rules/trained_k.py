@@ -17,7 +17,7 @@ _PREDICTED = ("n_predict", "num_nextn_predict_layers", "mtp_num_hidden_layers", 
 _ONE_LAYER = ("MiMoV2", "Gemma4")  # vLLM takes one layer of these whatever the config says
 _OWN_LAYERS = ("step3p5", "step3p7", "inkling")
 # vLLM takes these to have one such layer where their config names none, or reads it in a place of its own.
-_ASSUMED = ("longcat_flash", "step3p5", "step3p7", "minimax_m3", "dots3_note", "nemotron_h", "inkling")
+_ASSUMED = ("longcat_flash", "step3p5", "step3p7", "minimax_m3", "dots3_note", "nemotron_h", "inkling", "qwen3_next")
 
 
 def mtp_layers(setting: Setting) -> Notice | None:
@@ -26,7 +26,7 @@ def mtp_layers(setting: Setting) -> Notice | None:
         return None
     model = setting.draft or setting.target
     known = "mtp" in model.model_type or "assistant" in model.model_type or model.model_type.startswith(_ASSUMED)
-    if predicted_tokens(model) or known:
+    if predicted_tokens(model) or known or any(_drafts(name) for name in model.tensors):
         return None
     return setting.about_draft(
         "no_mtp_layers",
@@ -100,6 +100,11 @@ def omni_block(setting: Setting) -> Notice | None:
         block_size=size,
         k=setting.k,
     )
+
+
+def _drafts(tensor: str) -> bool:
+    """Whether a weight is of such a layer by its name ("mtp.fc.weight", "model.mtp_layers.0...")."""
+    return any(part.startswith("mtp") for part in tensor.split("."))
 
 
 def predicted_tokens(model: ModelFiles) -> int | None:

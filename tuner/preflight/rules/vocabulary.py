@@ -22,15 +22,16 @@ _OPTION = "use_heterogeneous_vocab"
 
 def padded_size(setting: Setting) -> Notice | None:
     """The token maps agree where both have a token, and the integer sizes differ: the engine refuses it."""
-    found = _sizes(setting)
-    if found is None or found[0] == found[1] or setting.comparison is None or setting.comparison.conflicting:
+    found, comparison = _sizes(setting), setting.comparison
+    if found is None or found[0] == found[1] or comparison is None or comparison.conflicting_share > FEW:
         return None
     target, draft = found
+    same = f"its tokens are the target's{f' (except {comparison.conflicting})' if comparison.conflicting else ''}"
     names = f"{setting.draft.reference} OUT --like {setting.target.reference}" if setting.draft else ""
     return setting.about_draft(
         "padded_vocab_size",
         Level.ERROR,
-        f"its tokens are the target's, but its vocab_size is {draft} and the target's {target}: the engine refuses it",
+        f"{same}, but its vocab_size is {draft} and the target's {target}: the engine refuses it",
         f"Run `tuner models pad {names}` and use OUT as the draft{_or_heterogeneous(setting)}.",
         target_vocab_size=target,
         draft_vocab_size=draft,
@@ -43,7 +44,7 @@ def different(setting: Setting) -> Notice | None:
     found = _sizes(setting)
     if found is None or found[0] == found[1]:
         return None
-    if setting.comparison is not None and not setting.comparison.conflicting:
+    if setting.comparison is not None and setting.comparison.conflicting_share <= FEW:
         return None
     target, draft = found
     known = "and its tokenizer is another one" if setting.comparison else "(its tokens could not be compared)"
