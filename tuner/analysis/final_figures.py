@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from tuner.analysis.costs import COSTS, WALL, costs
+from tuner.analysis.costs import COSTS, WALL, WHOLE, costs
 from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
 from tuner.analysis.metrics import (
@@ -24,6 +25,8 @@ from tuner.records import Figure, LoadFigures, LoadPoint, Metric, RequestSample,
 PAIRED = "mean over rounds of engine lives of geometric means over prompts of paired ratios"
 OWN = "mean over engine lives of geometric means over prompts of medians over repeats"
 RATES = "geometric mean over rounds of engine lives of ratios of medians over repeats"
+
+_LENGTHS = ("mean_acceptance_length", "effective_tokens_per_step")
 
 Pairs = Mapping[int, tuple[LoadView, LoadView]]
 
@@ -69,7 +72,7 @@ def _load_figures(load: LoadPoint, pairs: Pairs, cost: str, *, paired: bool, con
     figures: dict[str, Figure] = {}
     for name in LATENCIES:
         figures |= {name: _own(views, name, confidence), **latency_percentiles(name, samples)}
-    figures |= {**counter_figures(repeats), **device_figures(repeats)}
+    figures |= {**_over_lives(counter_figures(repeats), views, confidence), **device_figures(repeats)}
     figures |= count_figures([repeat for view in views for repeat in view.measurement.repeats])
     figures["throughput_tok_s"] = throughput_figure([rate for view in views for rate in view.throughputs])
     ratios = {number: logs(base, life, "tpot_s") for number, (life, base) in pairs.items()} if paired else {}
@@ -92,6 +95,20 @@ def _load_figures(load: LoadPoint, pairs: Pairs, cost: str, *, paired: bool, con
         baseline_repeat_variance=base.variance,
         baseline_repeat_df=base.df,
     )
+
+
+def _over_lives(figures: dict[str, Figure], views: Sequence[LoadView], confidence: float) -> dict[str, Figure]:
+    """Return the engine's counts over all lives, tokens per draft and per step with the interval of the lives' own."""
+    found = dict(figures)
+    for name in _LENGTHS:
+        values = [counter_figures(view.repeats)[name].value for view in views]
+        logs_ = [math.log(value) for value in values if value is not None]
+        estimate = over_rounds([[Column({WHOLE: value})] for value in logs_], confidence)
+        interval = estimate.interval() if estimate else None
+        if interval is not None and len(logs_) == len(views):
+            low, high = map(exp, interval)
+            found[name] = replace(figures[name], low=low, high=high, note=lives_note(len(views)))
+    return found
 
 
 def _decided(pairs: Pairs, cost: str) -> dict[int, dict[str, float]]:

@@ -95,11 +95,10 @@ def _write(found: Comparison, path: Path) -> None:
 def _text(found: Comparison) -> str:
     from rich.console import Console
 
-    from tuner.compare.changes import change_words
     from tuner.compare.words import confidence_words, headline, notes, open_words, sentence
 
     console = Console(width=_WIDTH)
-    changed = [change_words(change) for change in found.attribution.changes]
+    changed = [change.words for change in found.attribution.changes]
     with console.capture() as capture:
         for line in (f"{headline(found)}: {found.old} -> {found.new}", sentence(found), found.attribution.words):
             console.print(line, markup=False, highlight=False)

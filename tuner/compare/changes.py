@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from tuner.artifact import BestConfig
-from tuner.identity import Difference, artifact_setup, differences
-from tuner.records import Json
+from tuner.identity import Difference
+from tuner.identity.between import change_words, changes_between
 
 
 class Variable(StrEnum):
@@ -42,15 +42,18 @@ _NO_CAUSE = ("revision", "scheme")
 
 @dataclass(frozen=True)
 class Change:
-    """One thing that is not as it was in the older sweep.  field: see tuner.identity.Difference.
+    """One thing that is not as it was in the older sweep.
 
     variable: None for what can be no cause of a difference at a load point that both sweeps have.
     """
 
-    field: str
-    old: Json
-    new: Json
+    difference: Difference
     variable: Variable | None
+
+    @property
+    def words(self) -> str:
+        """Return "engine.version 0.31.0 -> 0.32.0"."""
+        return change_words(self.difference)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,7 @@ class Attribution:
     def named(self) -> tuple[str, ...]:
         """Return each variable with its first change."""
         first = {change.variable: change for change in reversed(self.changes)}
-        return tuple(f"{variable.value} ({change_words(first[variable])})" for variable in self.variables)
+        return tuple(f"{variable.value} ({first[variable].words})" for variable in self.variables)
 
 
 def attribution(old: BestConfig, new: BestConfig, compared: Collection[str], eval_sets: Collection[str]) -> Attribution:
@@ -90,22 +93,13 @@ def attribution(old: BestConfig, new: BestConfig, compared: Collection[str], eva
     compared: names of the drafts whose figures are compared; another draft is no cause.  eval_sets: names of those at
     common load points; they are the same by definition.
     """
-    found = tuple(_change(one, compared, eval_sets) for one in all_differences(old, new))
+    found = tuple(_change(one, compared, eval_sets) for one in changes_between(old, new))
     variables = tuple(dict.fromkeys(change.variable for change in found if change.variable is not None))
     return Attribution(found, variables, _sweeps(variables, found, old, new))
 
 
-def all_differences(old: BestConfig, new: BestConfig) -> tuple[Difference, ...]:
-    """Return what changed from one sweep to the other, the tuner's own version included."""
-    found = differences(artifact_setup(old), artifact_setup(new))
-    if old.tuner_version == new.tuner_version:
-        return found
-    why = "another version may measure or compute in another way"
-    return (*found, Difference("tuner.version", old.tuner_version, new.tuner_version, why, stale=False))
-
-
 def _change(one: Difference, compared: Collection[str], eval_sets: Collection[str]) -> Change:
-    return Change(one.field, one.measured, one.now, _variable(one, compared, eval_sets))
+    return Change(one, _variable(one, compared, eval_sets))
 
 
 def _variable(one: Difference, compared: Collection[str], eval_sets: Collection[str]) -> Variable | None:
@@ -121,16 +115,6 @@ def _variable(one: Difference, compared: Collection[str], eval_sets: Collection[
         return None  # one of the sweeps did not use it: what is compared did not either
     beginnings = (one.field, f"{first}.{rest.partition('.')[0]}", first)
     return next((_BY_BEGINNING[name] for name in beginnings if name in _BY_BEGINNING), None)
-
-
-def change_words(change: Change) -> str:
-    """Return "engine.version 0.31.0 -> 0.32.0"."""
-    return f"{change.field} {_brief(change.old)} -> {_brief(change.new)}"
-
-
-def _brief(value: Json) -> str:
-    text = "none" if value is None else f"{len(value)} of them" if isinstance(value, list) else str(value)
-    return text if len(text) <= 28 else f"{text[:12]}..."
 
 
 def _sweeps(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from tuner.compare.causes import Cause
+from tuner.compare.changes import Change
 from tuner.compare.comparison import Comparison
 from tuner.compare.judged import Row
 from tuner.compare.words import open_words, sentence
@@ -26,7 +27,7 @@ def document(found: Comparison, exit_code: int) -> dict[str, Json]:
         "causes": [_cause(cause) for cause in found.causes],
         "figures": [_row(row) for row in found.rows],
         "confidence": asdict(found.confidences),
-        "changed": [asdict(change) for change in found.attribution.changes],
+        "changed": [_change(change) for change in found.attribution.changes],
         "variables": [variable.value for variable in found.attribution.variables],
         "cause_can_be_told": len(found.attribution.variables) <= 1,
         "sweeps_that_would_tell": list(found.attribution.sweeps),
@@ -34,6 +35,12 @@ def document(found: Comparison, exit_code: int) -> dict[str, Json]:
         "open": [*open_words(found)],
         "notes": list(found.notes),
     }
+
+
+def _change(change: Change) -> dict[str, Json]:
+    one = change.difference
+    variable = change.variable.value if change.variable else None
+    return {"field": one.field, "old": one.measured, "new": one.now, "variable": variable}
 
 
 def _cause(cause: Cause) -> dict[str, Json]:

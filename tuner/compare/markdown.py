@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tuner.compare.changes import change_words
 from tuner.compare.comparison import Comparison
 from tuner.compare.words import COLUMNS, cells, confidence_words, headline, notes, open_words, sentence
 
@@ -28,7 +27,7 @@ def markdown(found: Comparison) -> str:
         *_table(COLUMNS, (cells(row) for row in found.rows)),
         "",
         *_list("Open", open_words(found)),
-        *_list("What changed", [change_words(change) for change in found.attribution.changes]),
+        *_list("What changed", [change.words for change in found.attribution.changes]),
         *_list("Not compared", found.not_compared),
         *_list("Notes", notes(found)),
         f"{confidence_words(found)} OLD: {_escaped(found.old)}, NEW: {_escaped(found.new)}.",

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from tuner.artifact import BestConfig
 from tuner.errors import ArtifactError
-from tuner.identity import Difference, artifact_setup, differences
+from tuner.identity import Difference
+from tuner.identity.between import changes_between
 from tuner.registry.entry import Entry
 from tuner.registry.locating import read_config
 from tuner.registry.registry import Registry
@@ -41,6 +42,6 @@ def history(registry: Registry, target: str) -> History:
         except ArtifactError as error:
             broken.append(error.message)
             continue
-        before = artifact_setup(past[-1].config) if past else None
-        past.append(Past(entry, config, None if before is None else differences(before, artifact_setup(config))))
+        before = past[-1].config if past else None
+        past.append(Past(entry, config, None if before is None else changes_between(before, config)))
     return History(target, tuple(past), tuple(broken))

@@ -10,6 +10,7 @@ from tuner.errors import OutputError
 from tuner.identity import target_name
 from tuner.records import short_hash
 from tuner.registry.registry import Registry
+from tuner.registry.since import CHANGED_FILE, since_last
 from tuner.space.model_refs import settle_model
 from tuner.store.codec import sha256
 from tuner.store.reading import RECORD_FILE, SAMPLES_FILE, read_identity, trial_directories
@@ -73,11 +74,17 @@ def keep_run(registry: Registry, run: Path, target: str, *, samples: bool, now: 
     """Keep a finished run; return where, "" if that failed, and what there is to say about it.
 
     target: as the manifest has it.  A registry that is out of reach by now costs nothing of what was measured: the
-    run directory has it, and the same command tries again.
+    run directory has it, and the same command tries again. The entry says in changed.json what is not as it was in the
+    sweep before.
     """
     try:
         files, measurements = kept_files(run, samples=samples)
-        entry, is_new = registry.keep(measured_target(target), files, measurements, now)
+        name = measured_target(target)
+        since = since_last(registry, name, files)
+        changed = {CHANGED_FILE: since.encoded()} if since else {}
+        entry, is_new = registry.keep(name, {**files, **changed}, measurements, now)
     except OutputError as error:
         return "", f"not kept in the registry: {error.message}. Call the same command again to try again."
-    return entry.url, f"kept in the registry: {entry.url}" if is_new else f"in the registry already: {entry.url}"
+    if not is_new:
+        return entry.url, f"in the registry already: {entry.url}"
+    return entry.url, f"kept in the registry: {entry.url}{f'; {since.words}' if since else ''}"
