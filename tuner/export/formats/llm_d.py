@@ -51,4 +51,4 @@ def _escaped(value: Json) -> Json:
         return [_escaped(one) for one in value]
     if isinstance(value, dict):
         return {key: _escaped(one) for key, one in value.items()}
-    return value.replace("{{", '{{ "{{" }}') if isinstance(value, str) else value
+    return value.replace("{{", "{{ `{{` }}") if isinstance(value, str) else value
