@@ -44,6 +44,10 @@ class Given:
     def waiting(self) -> int:
         return len(self.tasks)
 
+    @property
+    def waiting_plain(self) -> int:
+        return sum(not task.candidate.k for task in self.tasks)
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         return self.tasks.pop(0) if self.tasks else None
 

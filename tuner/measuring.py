@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from tuner.errors import PoolError
-from tuner.outlook import Running, outlook
+from tuner.outlook import Allowance, Running, outlook
 from tuner.pool import Pool
 from tuner.prepare import Prepared
 from tuner.progress import Progress, SweepView
@@ -16,6 +16,7 @@ from tuner.records import Failure, FailureKind, Trial, TrialRecord
 from tuner.search.schedule import Task
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
+from tuner.status import KeepingStatus
 from tuner.store import RunStore
 from tuner.trial import TrialSpec, lost_worker, run_trial, unmeasured
 from tuner.words import ROLE_WORDS, trial_words
@@ -46,14 +47,15 @@ class Measuring:
         self._store = store
         self._telling = telling
         self._pool = pool
-        self._view = view
+        self._earlier = store.records()
+        self._view = KeepingStatus(view, store.path, len(self._earlier))
         self._sources = tuple(sources)
         self._budget = budget
         self._running: dict[int, Running] = {}
         self._source_of: dict[int, Source] = {}
         self._alive = set(range(len(pool.workers)))
         self._attempts: Counter[str] = Counter()
-        self._number = max((record.number + 1 for record in store.records()), default=0)
+        self._number = max((record.number + 1 for record in self._earlier), default=0)
 
     def run(self) -> None:
         """Measure until nothing is left. Raises PoolError when the last worker is lost."""
@@ -175,4 +177,7 @@ class Measuring:
             best=self._telling.best,
             started_s=self._budget.started_s,
             now_s=time.monotonic(),
+            earlier=self._earlier,
+            allowed=Allowance(*self._budget.left()),
+            plain=sum(source.waiting_plain for source in self._sources),
         )

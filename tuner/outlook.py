@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.progress import Progress, WorkerProgress
-from tuner.records import TrialRecord, WorkerFacts
+from tuner.records import Candidate, TrialRecord, WorkerFacts
 from tuner.search.schedule import Task
 
 
@@ -19,6 +19,14 @@ class Running:
     since_s: float
 
 
+@dataclass(frozen=True)
+class Allowance:
+    """What the limits of the space still allow: engine starts and seconds, None without such a limit."""
+
+    starts: int | None = None
+    seconds: float | None = None
+
+
 def outlook(
     fresh: Sequence[TrialRecord],
     running: Mapping[int, Running],
@@ -29,19 +37,28 @@ def outlook(
     best: str,
     started_s: float,
     now_s: float,
+    earlier: Sequence[TrialRecord] = (),
+    allowed: Allowance | None = None,
+    plain: int = 0,
 ) -> Progress:
     """Return the state of a sweep.
 
-    fresh: trials that ended in this session.  to_come: trials that are neither done nor running.  workers: those alive.
-    started_s, now_s: monotonic.
+    fresh: trials that ended in this session.  earlier: of the sessions that this one resumes; they tell how long trials
+    take.  to_come: trials that are neither done nor running; plain: those of them without speculation.  workers: those
+    alive.  started_s, now_s: monotonic.
     """
-    finished = [record.phases.total_s for record in fresh if record.ok]
-    ages = [now_s - run.since_s for run in running.values()]
+    to_come = to_come if allowed is None or allowed.starts is None else min(to_come, max(0, allowed.starts))
+    known = [record for record in (*earlier, *fresh) if record.ok]
+    ages = {worker: now_s - run.since_s for worker, run in running.items()}
+    usual = {worker: usual_s(known, run.task.candidate) for worker, run in running.items()}
     left_s = None
-    if finished:
-        mean_s = sum(finished) / len(finished)
-        left = (to_come + len(ages)) * mean_s - sum(min(age, mean_s) for age in ages)
-        left_s = max(0.0, left / max(1, len(workers)))
+    if known:
+        rests = [max(0.0, (usual[worker] or 0.0) - age) for worker, age in ages.items()]
+        idle_s = len(workers) * (now_s - started_s) - sum(r.phases.total_s for r in fresh) - sum(ages.values())
+        mean_s = _mean_s(known, to_come, min(plain, to_come))
+        left_s = packed_s(rests, to_come, mean_s + _between_s(idle_s, len(fresh), mean_s), len(workers))
+        if allowed is not None and allowed.seconds is not None:
+            left_s = min(left_s, max(0.0, allowed.seconds) + mean_s)  # what was begun before the limit is finished
     return Progress(
         planned=len(fresh) + len(running) + to_come,
         done=len(fresh),
@@ -49,11 +66,53 @@ def outlook(
         elapsed_s=now_s - started_s,
         left_s=left_s,
         best=best,
-        workers=tuple(_worker(workers[i], running.get(i), phases.get(i, ""), now_s) for i in sorted(workers)),
+        workers=tuple(
+            _worker(workers[i], running.get(i), phases.get(i, ""), now_s, usual.get(i)) for i in sorted(workers)
+        ),
     )
 
 
-def _worker(facts: WorkerFacts, running: Running | None, phase: str, now_s: float) -> WorkerProgress:
+def usual_s(known: Sequence[TrialRecord], candidate: Candidate) -> float | None:
+    """Return the mean seconds of trials of this kind (with or without speculation), of all where there is none yet.
+
+    None where nothing is known.
+    """
+    return _of_kind_s(known, speculates=bool(candidate.k)) if known else None
+
+
+def _of_kind_s(known: Sequence[TrialRecord], *, speculates: bool) -> float:
+    alike = [record for record in known if bool(record.candidate.k) is speculates] or known
+    return sum(record.phases.total_s for record in alike) / len(alike)
+
+
+def _mean_s(known: Sequence[TrialRecord], to_come: int, plain: int) -> float:
+    """Return the seconds that a trial to come takes on average; of all so far where none is to come."""
+    if not to_come:
+        return sum(record.phases.total_s for record in known) / len(known)
+    without, with_draft = (_of_kind_s(known, speculates=speculates) for speculates in (False, True))
+    return (plain * without + (to_come - plain) * with_draft) / to_come
+
+
+def packed_s(rests: Sequence[float], to_come: int, each_s: float, workers: int) -> float:
+    """Return the seconds until the last worker is done, each taking the next trial as soon as it is free.
+
+    rests: seconds that those who are at one still need.  to_come: further trials of `each_s` seconds.
+    """
+    free_at = [*rests, *([0.0] * (workers - len(rests)))] or [0.0]
+    for _ in range(to_come):
+        soonest = min(range(len(free_at)), key=free_at.__getitem__)
+        free_at[soonest] += each_s
+    return max(free_at)
+
+
+def _between_s(idle_s: float, ended: int, mean_s: float) -> float:
+    """Return the seconds that pass between two trials: planning, judging, waiting for what another worker measures."""
+    return min(max(0.0, idle_s) / ended, mean_s) if ended else 0.0
+
+
+def _worker(
+    facts: WorkerFacts, running: Running | None, phase: str, now_s: float, usual: float | None
+) -> WorkerProgress:
     if running is None:
         return WorkerProgress(facts.device)
-    return WorkerProgress(facts.device, running.task.label, phase, now_s - running.since_s)
+    return WorkerProgress(facts.device, running.task.label, phase, now_s - running.since_s, usual)

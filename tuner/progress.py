@@ -10,12 +10,16 @@ from tuner.records import TrialRecord
 
 @dataclass(frozen=True)
 class WorkerProgress:
-    """What one worker is doing.  trial: "good K=4", "" when idle.  phase: "starting engine" and the like."""
+    """What one worker is doing.  trial: "good K=4", "" when idle.  phase: "starting engine" and the like.
+
+    running_s: since when.  usual_s: what trials of this kind took so far, None where nothing is known yet.
+    """
 
     device: str
     trial: str = ""
     phase: str = ""
     running_s: float = 0.0
+    usual_s: float | None = None
 
 
 @dataclass(frozen=True)

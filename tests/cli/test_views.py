@@ -1,9 +1,14 @@
 import io
+import os
+import pty
+import subprocess
+import sys
+from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from tuner.cli.views import PlainView, QuietView, RichView
+from tuner.cli.views import Dashboard, PlainView, QuietView, RichView
 from tuner.progress import Progress, WorkerProgress
 from tuner.records import Candidate, Failure, FailureKind, PhaseTimes, Role, Speculation, TrialRecord, WorkerFacts
 
@@ -36,7 +41,7 @@ def test_the_live_view_keeps_finished_trials_above_the_present_ones() -> None:
     assert "done trial 7  good K=4  TPOT 8 ms [x]" in shown
     assert "failed trial 7" in shown
     assert "[bold]literally[/]" in shown
-    assert "2/5" in shown and "best so far: good K=4 1.70x, about 1 min 30 s left" in shown
+    assert "2/5 trials, about 1 min 30 s left" in shown and "best so far: good K=4 1.70x" in shown
 
 
 def test_the_plain_view_is_a_line_an_event_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -64,3 +69,68 @@ def test_the_quiet_view_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     view.update(PROGRESS)
     told = capsys.readouterr()
     assert told.out == told.err == ""
+
+
+def drawn(width: int, workers: int = 1) -> list[str]:
+    worker = WorkerProgress("NVIDIA H200", "Qwen3-0.6B K=4", "chat c=32 T=0 repeat 2/3 (GPU 97%) 12/32", 75, 190)
+    screen = io.StringIO()
+    progress = replace(PROGRESS, left_s=4000, workers=(worker,) * workers)
+    Console(file=screen, width=width, color_system=None).print(Dashboard(progress))
+    return screen.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_live_view_fits_the_terminal_line_by_line(width: int, workers: int) -> None:
+    lines = drawn(width, workers)
+    assert len(lines) == workers + 2
+    assert max(map(len, lines)) <= width
+    assert all("Qwen3-0." in line and "1 min 15 s" in line for line in lines[:workers])
+    assert "2/5 trials, about 1 h 06 min left" in lines[workers]
+
+
+def test_what_a_wide_terminal_says_more() -> None:
+    assert "NVIDIA H200" not in drawn(60)[0] and "NVI" in drawn(60, 2)[0]  # which of two workers
+    assert "NVIDIA H200" in drawn(80)[0] and "of about" not in drawn(80)[0]
+    assert "1 min 15 s of about 3 min 10 s" in drawn(100)[0]
+
+
+ON_A_TERMINAL = """
+from tuner.cli.views import open_view
+from tuner.progress import Progress, WorkerProgress
+with open_view(quiet=False) as view:
+    view.update(Progress(5, 2, 0, 60, 90, "good K=4 1.70x", (WorkerProgress("GPU", "good K=4", "loading", 12),)))
+    view.message("trial 3 starts")
+"""
+
+
+def on_a_terminal(**env: str) -> str:
+    """Return what a program whose standard error is a terminal writes there."""
+    ours, theirs = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
+    with subprocess.Popen([sys.executable, "-c", ON_A_TERMINAL], env={**kept, **env}, stderr=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        assert process.wait() == 0
+    os.close(ours)
+    return shown.decode()
+
+
+def _read(descriptor: int) -> bytes:
+    try:
+        return os.read(descriptor, 4096)
+    except OSError:  # Linux says so when the other end is closed
+        return b""
+
+
+def test_a_terminal_gets_the_live_view_in_colours_unless_it_wants_none() -> None:
+    cyan = "\x1b[36m"
+    assert cyan in on_a_terminal(TERM="xterm-256color")
+    plain = on_a_terminal(TERM="xterm-256color", NO_COLOR="1")
+    assert cyan not in plain and "2/5 trials" in plain
+
+
+def test_a_terminal_that_cannot_move_its_cursor_gets_lines() -> None:
+    assert on_a_terminal(TERM="dumb").split() == ["trial", "3", "starts"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -16,7 +17,9 @@ _COMMANDS = {
     "sweep": "tuner.cli.sweep:sweep",
     "plan": "tuner.cli.plan:plan",
     "preflight": "tuner.cli.preflight:preflight",
+    "status": "tuner.cli.status:status",
     "report": "tuner.cli.report:report",
+    "explain": "tuner.cli.explain:explain",
     "noise": "tuner.cli.noise:noise",
     "diagnose": "tuner.cli.diagnose:diagnose",
     "breakeven": "tuner.cli.breakeven:breakeven",
@@ -28,6 +31,7 @@ _COMMANDS = {
     "methods": "tuner.cli.methods:methods",
     "models": "tuner.cli.models:models",
     "eval-set": "tuner.cli.eval_set:eval_set",
+    "completion": "tuner.cli.completion:completion",
 }
 
 
@@ -45,6 +49,10 @@ class LazyGroup(click.Group):
         module, _, attribute = _COMMANDS[cmd_name].partition(":")
         command = getattr(import_module(module), attribute)
         assert isinstance(command, click.Command)
+        if "_TUNER_COMPLETE" in os.environ:
+            from tuner.cli.completing import completed
+
+            return completed(command)
         return command
 
     def resolve_command(
@@ -66,6 +74,8 @@ def cli() -> None:
     tuner sweep MODEL               measure and write best_config.yaml
     tuner plan MODEL                show what a sweep would start, start nothing
     tuner preflight MODEL           what files tell: what cannot work, what to know, what fits
+    tuner status RUN                where a running sweep is, from another terminal
+    tuner explain RUN               why this K and not the others, in plain words (--lang zh: Chinese)
     tuner report RUN                write plots and report of a run again
     tuner noise MODEL               how much the engine differs from itself
     tuner diagnose MODEL            a sweep that also says why
@@ -76,6 +86,8 @@ def cli() -> None:
     tuner compare OLD NEW           is a sweep better, the same or worse than an older one, and why
     tuner doctor                    what is in the way of a sweep on this machine
     tuner methods                   the methods of speculation, and which of them an engine can run
+    tuner models, tuner eval-set    make demo models or padded drafts; check or import prompts
+    tuner completion SHELL          completion for bash, zsh and fish
 
     Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
     """

@@ -5,20 +5,25 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
 from tuner.progress import Progress as SweepProgress
-from tuner.progress import SweepView
+from tuner.progress import SweepView, WorkerProgress
 from tuner.records import TrialRecord
 from tuner.words import duration
 
 PLAIN_EVERY_S = 30.0
+NARROW = 72
+"""Columns below which a worker's line goes without what the other lines tell: its device."""
+WIDE = 100
+"""Columns from which there is room for how long such trials usually take."""
 
 
 @contextmanager
@@ -27,7 +32,7 @@ def open_view(*, quiet: bool) -> Iterator[SweepView]:
     console = Console(stderr=True)
     if quiet:
         yield QuietView()
-    elif console.is_terminal:
+    elif console.is_terminal and not console.is_dumb_terminal:
         with RichView(console) as view:
             yield view
     else:
@@ -75,11 +80,7 @@ class RichView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._bar = Progress(
-            TextColumn("sweep"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), console=console
-        )
-        self._task = self._bar.add_task("starting", total=None)
-        self._live = Live(self._bar, console=console, refresh_per_second=4)
+        self._live = Live(Text("starting"), console=console, refresh_per_second=4)
 
     def __enter__(self) -> RichView:
         self._live.start()
@@ -101,19 +102,53 @@ class RichView:
 
     def update(self, progress: SweepProgress) -> None:
         """Redraw the live part."""
-        best = f"best so far: {progress.best}" if progress.best else ""
-        self._bar.update(
-            self._task, total=progress.planned, completed=progress.done, description=f"{best}{_left(progress)}"
-        )
-        table = Table.grid(padding=(0, 2))
-        for worker in progress.workers:
-            running = duration(worker.running_s) if worker.trial else ""
-            cells = (worker.device, worker.trial or "idle", worker.phase, running)
-            table.add_row(*map(Text, cells), style="cyan")
-        grid = Table.grid()
-        grid.add_row(table)
-        grid.add_row(self._bar)
-        self._live.update(grid)
+        self._live.update(Dashboard(progress))
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """One moment of a sweep, laid out for the width that the terminal has when it is drawn: it may be resized."""
+
+    progress: SweepProgress
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw workers, bar and best."""
+        yield self._workers(options.max_width)
+        yield self._bar()
+        if self.progress.best:
+            yield Text(f"best so far: {self.progress.best}", no_wrap=True, overflow="ellipsis")
+
+    def _workers(self, width: int) -> Table:
+        """Return a line a worker; where it is narrow, the device's name only where there are several workers."""
+        narrow = width < NARROW
+        table = Table.grid(padding=(0, 1), expand=True)
+        named = not narrow or len(self.progress.workers) > 1
+        if named:
+            table.add_column(no_wrap=True, overflow="ellipsis", ratio=None if not narrow else 1)
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=None if not narrow else 2)
+        table.add_column(no_wrap=True, overflow="ellipsis", ratio=3)
+        table.add_column(no_wrap=True, justify="right")
+        for worker in self.progress.workers:
+            cells = (worker.device, worker.trial or "idle", worker.phase, _running(worker, usual=width >= WIDE))
+            table.add_row(*map(Text, cells if named else cells[1:]), style="cyan")
+        return table
+
+    def _bar(self) -> Table:
+        progress = self.progress
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(ratio=1)
+        table.add_column(no_wrap=True)
+        share = ProgressBar(total=max(1, progress.planned), completed=progress.done)
+        table.add_row(share, Text(f"{progress.done}/{progress.planned} trials{_left(progress)}"))
+        return table
+
+
+def _running(worker: WorkerProgress, *, usual: bool) -> str:
+    """Return "45 s of about 2 min 10 s".  usual: whether there is room for the second part."""
+    if not worker.trial:
+        return ""
+    of = "" if not usual or worker.usual_s is None else f" of about {duration(worker.usual_s)}"
+    return f"{duration(worker.running_s)}{of}"
 
 
 def _left(progress: SweepProgress) -> str:

@@ -115,6 +115,16 @@ def check_drafts(loads: Sequence[LoadMeasurement], candidate: Candidate) -> None
         )
 
 
+def _busy_words(repeats: Sequence[Repeat]) -> str:
+    """Return how busy the device was in the repeat before, like " (GPU 97%)"; "" where nothing was read."""
+    device = repeats[-1].device if repeats else None
+    if device is None:
+        return ""
+    if device.gpu_utilisation is not None:
+        return f" (GPU {device.gpu_utilisation:.0%})"
+    return "" if device.cpu_busy is None else f" (CPU {device.cpu_busy:.0%})"
+
+
 class _Measurement:
     """One pass over the work. Holds what does not change from call to call."""
 
@@ -166,7 +176,7 @@ class _Measurement:
         samples: list[RequestSample] = []
         while another_repeat(measurement, samples, protocol):
             index = len(measurement.repeats)
-            step = f"{words} {repeat_words(index, protocol)}"
+            step = f"{words} {repeat_words(index, protocol)}{_busy_words(measurement.repeats)}"
             repeat, its_samples, before = await self._repeat(load_point, index, before, step)
             # What is usual for the device at this load is known only from the other repeats, later ones included.
             measurement = replace(measurement, repeats=with_disturbances((*measurement.repeats, repeat)))

@@ -46,9 +46,12 @@ class FinalRounds:
     @property
     def waiting(self) -> int:
         """Lives that are still to be started, if none fails."""
-        begun = [number for number in self._device if number not in self._failed]
-        missing = sum(len(self._missing(number)) - (number in self._running) for number in begun)
-        return missing + max(0, self._wanted - self._possible()) * len(self._arms)
+        return len(self._to_start())
+
+    @property
+    def waiting_plain(self) -> int:
+        """Those of them that are of a baseline."""
+        return sum(not arm.k for arm in self._to_start())
 
     @property
     def idle(self) -> bool:
@@ -94,6 +97,12 @@ class FinalRounds:
     def _start(self, number: int, candidate: Candidate) -> Task:
         self._running[number] = candidate.key
         return Task(self._role, candidate, round=number)
+
+    def _to_start(self) -> list[Candidate]:
+        """Return the arms of the lives that are still to be started, an arm once for each life."""
+        begun = [number for number in self._device if number not in self._failed]
+        found = [arm for n in begun for arm in self._missing(n) if arm.key != self._running.get(n)]
+        return [*found, *self._arms * max(0, self._wanted - self._possible())]
 
     def _possible(self) -> int:
         """Rounds that are complete or may still become so; in one that was given up all that is wanted may have run."""

@@ -41,6 +41,13 @@ class LivesAgain:
         """Lives that are still to be started, if none fails."""
         return sum(max(0, self._lives - self._measured[arm.key]) for arm in self._arms) - bool(self._running)
 
+    @property
+    def waiting_plain(self) -> int:
+        """Those of them that are of a baseline."""
+        plain = [arm for arm in self._arms if not arm.k]
+        left = sum(max(0, self._lives - self._measured[arm.key]) for arm in plain)
+        return left - any(arm.key == self._running for arm in plain)
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the arm with the fewest lives, while none runs."""
         left = [arm for arm in self._arms if self._measured[arm.key] < self._lives]

@@ -23,6 +23,10 @@ class Source(Protocol):
     def waiting(self) -> int:
         """Trials that are still to be started, as far as is known now."""
 
+    @property
+    def waiting_plain(self) -> int:
+        """Those of them that run without speculation."""
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker, None when there is none for it now.  alive: all workers."""
 
@@ -62,6 +66,10 @@ class Budget:
         limit = self._limits.reached(self._begun, self._clock() - self.started_s, reserved)
         self.ended_by = self.ended_by or limit
         return bool(limit)
+
+    def left(self) -> tuple[int | None, float | None]:
+        """Return the engine starts and the seconds that the limits still allow, None where there is no such limit."""
+        return self._limits.left(self._begun, self._clock() - self.started_s)
 
     def within_half(self, starts: int) -> int:
         """Return so many engine starts, or half of those allowed where that is fewer; 0 without a limit."""

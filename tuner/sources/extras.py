@@ -42,6 +42,11 @@ class Extras:
         alone = len(draft_models(self._candidates)) if self._protocol.drafts_alone else 0
         return max(0, alone - sum(bool(record.served) for record in self._done))
 
+    @property
+    def waiting_plain(self) -> int:
+        """All of them: drafts alone and second baselines."""
+        return self.waiting
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next extra for this worker."""
         if not self._planned:

@@ -67,6 +67,11 @@ class FreshLives:
         """Lives that are still to be started."""
         return self._rounds.waiting if self._planned else self._expected
 
+    @property
+    def waiting_plain(self) -> int:
+        """Lives of baselines among them; before the arms are known, of one in a round of three."""
+        return self._rounds.waiting_plain if self._planned else self._expected // 3
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life for this worker; call it only when everything before these lives is measured.
 

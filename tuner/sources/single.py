@@ -49,10 +49,15 @@ class SingleLives:
     @property
     def waiting(self) -> int:
         """Trials to come, a guess while the search goes on; each group of engine arguments ends with a baseline."""
-        expected = 0 if self._done or not self._protocol.baseline_again else self._groups - self._closings
         asked = 0 if self._done else self._telling.waiting
         retries = self._fixes.waiting if self._fixes else 0
-        return asked + retries + self._scheduler.waiting + max(self._scheduler.closing, expected, 0)
+        return asked + retries + self._scheduler.waiting + self.waiting_plain
+
+    @property
+    def waiting_plain(self) -> int:
+        """The closing baselines."""
+        expected = 0 if self._done or not self._protocol.baseline_again else self._groups - self._closings
+        return max(self._scheduler.closing, expected, 0)
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker."""

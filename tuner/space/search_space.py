@@ -60,6 +60,12 @@ class Limits:
             return f"max_minutes: {self.max_minutes:g}"
         return ""
 
+    def left(self, begun: int, elapsed_s: float) -> tuple[int | None, float | None]:
+        """Return the engine starts and the seconds that are still allowed, None where there is no such limit."""
+        starts = [limit - begun for limit in (self.max_trials, self.max_engine_starts) if limit is not None]
+        seconds = None if self.max_minutes is None else 60 * self.max_minutes - elapsed_s
+        return min(starts, default=None), seconds
+
 
 @dataclass(frozen=True)
 class SearchSpace:

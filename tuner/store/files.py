@@ -41,6 +41,20 @@ def write_atomic(path: Path, data: bytes) -> None:
     sync_directory(path.parent)
 
 
+def replace_quickly(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old content or the new, without waiting for the disk.
+
+    For what may be lost in a crash.  OSError if the file system refuses; then nothing is left behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}{_TEMPORARY}")
+    try:
+        temporary.write_bytes(data)
+        temporary.replace(path)
+    except OSError:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
 def sync_directory(path: Path) -> None:
     """Make a new name in a directory survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)

@@ -30,8 +30,8 @@ class RunLock:
             path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path / LOCK_FILE, thread_local=False)
             lock.acquire(blocking=False)
-            holder = {"pid": os.getpid(), "host": socket.gethostname()}
-            write_atomic(path / HOLDER_FILE, json.dumps(holder).encode())
+            me = {"pid": os.getpid(), "host": socket.gethostname()}
+            write_atomic(path / HOLDER_FILE, json.dumps(me).encode())
         except Timeout as error:
             hint = "Wait for it or stop it, or give another output directory."
             raise OutputError(f"{path} is being written by another sweep ({_holder(path)})", hint) from error
@@ -47,9 +47,18 @@ class RunLock:
             self._lock.release()
 
 
-def _holder(path: Path) -> str:
+def holder(path: Path) -> tuple[int, str] | None:
+    """Return process id and host of who locked a run directory, None where nobody did or it is not known.
+
+    A process that was killed stays named.
+    """
     try:
-        holder = json.loads((path / HOLDER_FILE).read_bytes())
-        return f"process {holder['pid']} on {holder['host']}"
+        told = json.loads((path / HOLDER_FILE).read_bytes())
+        return int(told["pid"]), str(told["host"])
     except (OSError, ValueError, KeyError, TypeError):
-        return "which did not say who it is"
+        return None
+
+
+def _holder(path: Path) -> str:
+    found = holder(path)
+    return f"process {found[0]} on {found[1]}" if found else "which did not say who it is"

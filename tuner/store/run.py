@@ -6,6 +6,7 @@ OUT/trials/NAME/record.json         written last: its existence means that the t
 OUT/summary.json                    the run is finished
 OUT/quarantine/                     what was found broken, each with its reason
 OUT/.lock, OUT/.holder.json         who writes here now
+OUT/.status.json                    what the driver last showed, for `tuner status`; no truth, and not always there
 """
 
 from __future__ import annotations
