@@ -106,6 +106,7 @@ def report_parts(manifest: RunManifest, findings: Findings, trials: Sequence[Tri
         "device": list(device_section(findings, names)),
         "failed": list(_failed(findings, trials)),
         "basis": list(_basis(manifest, findings, trials)),
+        "repeat": _repeat(manifest),
     }
 
 
@@ -263,8 +264,10 @@ def _basis(manifest: RunManifest, findings: Findings, trials: Sequence[Trial]) -
         yield f"- reduced protocol: {protocol.reduced}"
     yield f"- eval sets: {', '.join(_prompts_used(manifest))}"
     yield f"- tuner {manifest.tuner_version}, measured from {trials[0].record.started_at} on"
-    if manifest.repeat_with:
-        yield f"- repeat with: `{shlex.join(manifest.repeat_with)}`"
+
+
+def _repeat(manifest: RunManifest) -> list[str]:
+    return [f"- repeat with: `{shlex.join(manifest.repeat_with)}`"] if manifest.repeat_with else []
 
 
 def _floor(findings: Findings) -> Iterator[str]:
