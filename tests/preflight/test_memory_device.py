@@ -101,6 +101,9 @@ class FakeNvml:
     def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
         return index
 
+    def nvmlDeviceGetHandleByUUID(self, uuid: str) -> int:
+        return {"GPU-a": 0, "GPU-b": 1}[uuid]
+
     def nvmlDeviceGetName(self, handle: int) -> str:
         return f"GPU {handle}"
 
@@ -114,6 +117,7 @@ class FakeNvml:
 @pytest.mark.parametrize(("second_form", "total"), [(True, 75), (False, 80)])
 def test_the_smallest_gpu_counts(monkeypatch: pytest.MonkeyPatch, second_form: bool, total: int) -> None:
     nvml = FakeNvml(second_form=second_form)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setitem(sys.modules, "pynvml", nvml)
     assert read_device("cuda") == Device("gpu", "GPU 1", total)
     assert not nvml.open
@@ -122,3 +126,15 @@ def test_the_smallest_gpu_counts(monkeypatch: pytest.MonkeyPatch, second_form: b
 def test_a_machine_without_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", FakeNvml(present=False))
     assert read_device("cuda") is None
+
+
+@pytest.mark.parametrize(
+    ("visible", "name"), [("0", "GPU 0"), ("GPU-a", "GPU 0"), ("0, 1", "GPU 1"), ("GPU-b,0", "GPU 1"), ("", None)]
+)
+def test_a_gpu_that_engines_may_not_use_does_not_count(
+    monkeypatch: pytest.MonkeyPatch, visible: str, name: str | None
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    monkeypatch.setitem(sys.modules, "pynvml", FakeNvml())
+    found = read_device("cuda")
+    assert (found.name if found else None) == name

@@ -94,6 +94,25 @@ def test_mtp_layers_draft_from_the_targets_own_files() -> None:
     assert sizes(found)["draft weights"] == 2 * GIB
     assert found.kv_bytes_per_token == PER_TOKEN * 17 // 16
     assert "draft weights" not in sizes(plan(speculation=None, draft=None, target=target))
+    assert "draft weights" not in sizes(plan(speculation=Speculation("ngram", 2, "ngram"), draft=None, target=target))
+
+
+def test_a_target_named_as_its_own_mtp_draft_is_not_loaded_twice() -> None:
+    whole = replace(TARGET, weights=Weights({"BF16": 10 * GIB}, drafter=2 * GIB))
+    named = plan(speculation=Speculation("mtp", 2, "mtp", "/target"), draft=whole, target=whole)
+    unnamed = plan(speculation=Speculation("mtp", 2, "mtp"), draft=None, target=whole)
+    assert sizes(named)["draft weights"] == 2 * GIB
+    assert named.kv_bytes_per_token == unnamed.kv_bytes_per_token
+    alone = plan(speculation=Speculation("mtp", 2, "mtp", "/mtp"))  # a checkpoint of these layers alone
+    assert sizes(alone)["draft weights"] == GIB
+
+
+def test_gpus_that_share_out_the_tokens_need_less_each() -> None:
+    large = replace(EASY, max_model_len=10**6)
+    assert plan(large).certain
+    found = plan(replace(large, context_parallel=4))
+    assert found.kv_bytes_per_token == pytest.approx(plan(large).kv_bytes_per_token / 4, abs=2)
+    assert not found.certain and any("divided evenly among 4 GPUs" in doubt for doubt in found.doubts)
 
 
 @pytest.mark.parametrize(("method", "source"), [("eagle3", Source.ESTIMATE), ("draft_model", Source.FILES)])

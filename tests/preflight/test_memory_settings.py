@@ -28,6 +28,10 @@ def of(
     return settings_of(candidate, device, trained_context=trained, default_utilization=0.92, env=env or {})
 
 
+def test_gpus_that_share_out_the_tokens() -> None:
+    assert (of({}).context_parallel, of({"decode_context_parallel_size": 4}).context_parallel) == (1, 4)
+
+
 def test_the_engines_own_defaults() -> None:
     found = of({})
     assert (found.utilization, found.max_model_len, found.context_given, found.k) == (0.92, 8192, False, 0)

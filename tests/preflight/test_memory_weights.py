@@ -55,6 +55,7 @@ def test_a_tied_output_matrix_is_loaded_once(tied: bool, size: int) -> None:
     [
         ("model.layers.2.eh_proj.weight", True),  # DeepSeek: the layer behind the last
         ("mtp.fc.weight", True),
+        ("model.mtp_layers.0.input_proj.weight", True),  # MiMo
         ("model.layers.1.eh_proj.weight", False),
         ("visual.blocks.layers.5.weight", False),  # an encoder has a number of layers of its own
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -60,7 +61,10 @@ def read_device(build: str, root: Path = Path("/")) -> Device | None:
 
 
 def read_gpus() -> Sequence[Device]:
-    """Return every GPU that NVML shows; () without any.  What the driver keeps for itself is not counted."""
+    """Return every GPU that NVML shows and CUDA_VISIBLE_DEVICES lets an engine have; () without any.
+
+    What the driver keeps for itself is not counted.
+    """
     import pynvml
 
     try:
@@ -68,12 +72,24 @@ def read_gpus() -> Sequence[Device]:
     except pynvml.NVMLError:
         return ()
     try:
-        handles = [pynvml.nvmlDeviceGetHandleByIndex(index) for index in range(pynvml.nvmlDeviceGetCount())]
+        ids = _visible(pynvml.nvmlDeviceGetCount())
+        handles = [
+            pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdecimal() else pynvml.nvmlDeviceGetHandleByUUID(name)
+            for name in ids
+        ]
         return tuple(Device("gpu", str(pynvml.nvmlDeviceGetName(handle)), _gpu_total(handle)) for handle in handles)
     except pynvml.NVMLError:
         return ()
     finally:
         pynvml.nvmlShutdown()
+
+
+def _visible(count: int) -> list[str]:
+    """Return the GPUs that engines may use, as indices or UUIDs: a small card for a display is often left out."""
+    allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if allowed is None:
+        return [str(index) for index in range(count)]
+    return [part.strip() for part in allowed.split(",") if part.strip()]
 
 
 def _gpu_total(handle: object) -> int:

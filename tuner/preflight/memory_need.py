@@ -25,6 +25,8 @@ from tuner.preflight.memory_weights import Weights, quantization_config, text_co
 from tuner.records import Speculation
 
 _HEADS = ("eagle", "eagle3")
+_OWN_LAYERS = ("mtp", "dspark")
+"""Methods whose layers may stand among the target's own weights."""
 
 
 class Source(StrEnum):
@@ -103,10 +105,11 @@ def need_of(
                 draft,
                 replace(settings, tensor_parallel=own_tensor, pipeline_parallel=1),
                 _draft_cache(speculation, settings),
+                layers=_own_draft_layers(draft.config) if _whole_model(draft, speculation) else None,
             )
         )
         of_draft = shape(draft.config, own_tensor)
-    elif speculation is not None and target.weights.drafter:
+    elif speculation is not None and speculation.method in _OWN_LAYERS and target.weights.drafter:
         weights.append(
             _weights("draft weights", target.weights.drafter, target.weights, replace(settings, offloaded=0))
         )
@@ -139,7 +142,13 @@ def _draft_weights(draft: ModelSize, speculation: Speculation, tensor_parallel: 
     if speculation.options.get("quantization") and quantization_config(draft.config) is None:
         weights = replace(weights, doubt="the engine quantises while it loads")
     alone = Settings(0.0, 0, 0, 0, tensor_parallel=tensor_parallel)
-    return _weights("draft weights", weights.total + weights.drafter, weights, alone)
+    size = weights.drafter if _whole_model(draft, speculation) else weights.total + weights.drafter
+    return _weights("draft weights", size, weights, alone)
+
+
+def _whole_model(draft: ModelSize, speculation: Speculation) -> bool:
+    """Whether the draft is a target's checkpoint, named for its MTP layers: an engine loads these alone."""
+    return speculation.method == "mtp" and draft.weights.drafter > 0
 
 
 def _draft_tensor_parallel(speculation: Speculation, of_target: int) -> int:
@@ -160,7 +169,11 @@ def _cache(model: ModelSize, settings: Settings, cache_dtype: str, layers: int |
         hybrid=settings.hybrid,
         layers=layers,
     )
-    return replace(need, doubts=tuple(f"{model.name}: {doubt}" for doubt in need.doubts))
+    doubts = [f"{model.name}: {doubt}" for doubt in need.doubts]
+    share = settings.context_parallel
+    if share > 1:
+        doubts.append(f"{model.name}: its tokens are divided evenly among {share} GPUs")
+    return replace(need, full=ceil(need.full / share), windowed=ceil(need.windowed / share), doubts=tuple(doubts))
 
 
 def _own_draft_layers(config: Mapping[str, Any]) -> int:

@@ -22,6 +22,7 @@ class Settings:
     what is left.  offloaded: bytes of weights per GPU that stay in host memory.  context_given: whether max_model_len
     is said, or derived from the model's files.  shared_experts: whether replicas share a model's experts out.
     schedule: whether K follows the batch size.  trained_context: tokens, from the model's files.
+    context_parallel: GPUs that share out the tokens of one KV cache.
     """
 
     utilization: float
@@ -42,6 +43,7 @@ class Settings:
     shared_experts: bool = False
     schedule: bool = False
     trained_context: int | None = None
+    context_parallel: int = 1
 
     @property
     def longest_context(self) -> int:
@@ -96,6 +98,7 @@ def settings_of(
         shared_experts=args.get("enable_expert_parallel") is True and _whole(args.get("data_parallel_size"), 1) > 1,
         schedule=candidate.speculation is not None and SCHEDULE in candidate.speculation.options,
         trained_context=trained_context,
+        context_parallel=_whole(args.get("decode_context_parallel_size"), 1),
     )
 
 

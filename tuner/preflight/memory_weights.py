@@ -83,7 +83,9 @@ def _in_engine(tensor: Tensor, width: int, *, keep: bool) -> tuple[str, int]:
 
 def _only_drafts(name: str, layers: object) -> bool:
     layer = _LAYER.match(name)
-    return "mtp" in name.split(".") or bool(layer and isinstance(layers, int) and int(layer[1]) >= layers)
+    return any(part.startswith("mtp") for part in name.split(".")) or bool(
+        layer and isinstance(layers, int) and int(layer[1]) >= layers
+    )
 
 
 def text_config(config: Mapping[str, Any]) -> Mapping[str, Any]:
