@@ -58,3 +58,24 @@ def test_the_environment_survives_a_shell() -> None:
     env = {"A": "1", "B": "with space", "C": "it's $HOME"}
     lines = [line for line in serve_env(env, "About.").splitlines() if not line.startswith("#")]
     assert dict(shlex.split(line)[0].split("=", 1) for line in lines) == env
+
+
+def test_one_json_value_and_text_with_a_hyphen_stay_one_argument() -> None:
+    args: dict[str, Json] = {"allowed_origins": ["*", "a"], "chat_template": "-x: y", "lora_modules": [{"name": "a"}]}
+    settings = serve_settings("m", Candidate(args))
+    assert settings == {
+        "model": "m",
+        "allowed-origins": '["*", "a"]',
+        "chat-template=-x: y": True,
+        "lora-modules": ['{"name": "a"}'],
+    }
+
+
+def test_a_port_is_there_only_when_asked_for() -> None:
+    assert "port" not in serve_settings("m", Candidate())
+    assert serve_settings("m", Candidate(), 8123)["port"] == 8123
+
+
+@pytest.mark.parametrize("text", ["\x85", "\u2028", "a\nb", "\x1b", "1e3", "on", "é 😀"])
+def test_any_text_survives(text: str) -> None:
+    assert yaml.safe_load(serve_yaml("m", Candidate({"dtype": text}), f"a{text}model: other"))["dtype"] == text

@@ -6,9 +6,8 @@ import json
 import shlex
 from collections.abc import Mapping
 
-import yaml
-
 from tuner.export.comments import comment
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import Candidate, Json
 from tuner.space.command_line import JSON_LISTS
 from tuner.space.methods import speculative_config
@@ -52,8 +51,7 @@ def _setting(name: str, value: Json) -> dict[str, Json]:
 
 def serve_yaml(target: str, candidate: Candidate, about: str, port: int | None = None) -> str:
     """Return the text of a vLLM `--config` file.  about: comment lines for whoever opens it."""
-    body = yaml.safe_dump(serve_settings(target, candidate, port), sort_keys=False, width=10_000, allow_unicode=True)
-    return comment(about) + body
+    return comment(about) + yaml_text(serve_settings(target, candidate, port))
 
 
 def serve_env(env: Mapping[str, str], about: str) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tuner.export.formats.deployment import START_LIMIT_S, Deployment
-from tuner.export.formats.text import header, yaml_text
+from tuner.export.formats.text import header
 from tuner.export.formats.words import SERVE, port_words, settings_words
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import Json
 
 _HUB_CACHE = "/root/.cache/huggingface"

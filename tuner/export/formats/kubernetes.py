@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tuner.export.formats.deployment import START_LIMIT_S, Deployment
 from tuner.export.formats.pods import hints, pod
-from tuner.export.formats.text import header, yaml_text
+from tuner.export.formats.text import header
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import Json
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from tuner.export.formats.deployment import Deployment
 from tuner.export.formats.pods import environment, hints, mounts, plain, probes, resources, volumes
-from tuner.export.formats.text import header, yaml_text
+from tuner.export.formats.text import header
 from tuner.export.formats.words import settings_words
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import Json
 
 _PREFIX_CACHING = "enable_prefix_caching"

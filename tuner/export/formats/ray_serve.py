@@ -6,7 +6,8 @@ import re
 
 from tuner.export.formats.deployment import Deployment
 from tuner.export.formats.python_call import call_arguments
-from tuner.export.formats.text import header, yaml_text
+from tuner.export.formats.text import header
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import Json
 
 _ACCELERATORS = ("GB300", "GB200", "B300", "B200", "H200", "H100", "H20", "A100", "A10G", "L40S", "L4", "T4", "V100")
