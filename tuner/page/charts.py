@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from tuner.page.view import Mark, Tick
 
 WIDTH, HEIGHT = 360, 250
-LEFT, RIGHT, TOP, BOTTOM = 46, 12, 26, 44
+LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 44
 STYLES = 7
 """Colours, dashes and shapes; more lines than that repeat them."""
 DODGE = 5.0
@@ -19,6 +19,7 @@ DODGE = 5.0
 SHOWN_INTERVAL = 0.6
 """Intervals may widen the y axis by this share of the points' range; arrows show what is cut."""
 TICKS = 5
+_DIAMOND = 3
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
 
@@ -59,7 +60,7 @@ class Axes:
         return Mark(
             x=x,
             y=y,
-            shape=shape(x, y, style, 6.0 if "fresh" in point.rings else 4.5),
+            shape=shape(x, y, _DIAMOND, 5.5) if "fresh" in point.rings else shape(x, y, style, 4.5),
             tip=point.tip,
             low=None if low is None else self.y(max(low, self.bottom)),
             high=None if high is None else self.y(min(high, self.top)),

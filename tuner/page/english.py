@@ -52,6 +52,7 @@ ENGLISH = Words(
         "interval": "95 % interval {low}-{high}",
         "worst_category": "Prompts that gain least at {load}: {name}, {speedup}, n = {n}.",
         "tile_speedup": "Speedup",
+        "tile_speedup_up_to": "Speedup up to concurrency {up_to}",
         "tile_draft": "Draft",
         "tile_k": "K",
         "tile_k_detail": "tokens proposed per step",

@@ -43,7 +43,7 @@ def _chart(given: Given, load: LoadPoint, curves: Sequence[KCurve]) -> Chart:
         marks = tuple(shown.mark(place, number, aside / 2) for place in places)
         series.append(Series(number, line(marks), marks))
         told.append(f"{_legend(given, curve, point)}: {', '.join(f'{share:.0%}' for _, share in shares)}.")
-    fractions = [Tick(share / 100, f"{share} %") for share in (0, 25, 50, 75, 100)]
+    fractions = [Tick(share / 100, f"{share}%") for share in (0, 25, 50, 75, 100)]
     return Chart(
         title=load.label,
         label=words("acceptance_label", load=load.label, drafts=" ".join(told)),

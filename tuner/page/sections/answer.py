@@ -60,7 +60,8 @@ def _tiles(given: Given, answer: Answer) -> Iterator[Tile]:
         interval = ""
         if objective.low is not None and objective.high is not None:
             interval = words("interval", low=f"{objective.low:.2f}", high=f"{objective.high:.2f}")
-        yield Tile(words("tile_speedup"), f"{objective.value:.2f}x", interval)
+        label = words("tile_speedup") if answer.up_to is None else words("tile_speedup_up_to", up_to=answer.up_to)
+        yield Tile(label, f"{objective.value:.2f}x", interval)
         yield Tile(words("tile_draft"), answer.best.draft_name, answer.best.speculation.method)
         yield Tile(words("tile_k"), str(answer.best.k), words("tile_k_detail"))
     if answer.up_to is not None:
@@ -87,9 +88,10 @@ def deploy_blocks(given: Given) -> Iterator[Block]:
         shown = [files.serve]
         if answer.verdict is Verdict.SPECULATE_BELOW:
             yield Points(limit_advice(given.findings, answer))
-            pays = full_label(answer.best, given.names)
-            label = given.words("deploy_limited", what=pays, up_to=answer.up_to)
-            yield Code(label + at, command(given, files.speculate))
+            if best != answer.best:
+                pays = full_label(answer.best, given.names)
+                label = given.words("deploy_limited", what=pays, up_to=answer.up_to)
+                yield Code(label + at, command(given, files.speculate))
             shown.append(files.speculate)
         if speculating(given.findings, answer) is not None:
             yield Code(given.words("deploy_back") + at, command(given, files.baseline))

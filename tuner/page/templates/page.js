@@ -16,7 +16,11 @@
   const show = () => all("[data-load]").forEach((part) => {
     part.classList.toggle("off", load.value !== "" && part.dataset.load !== load.value);
   });
-  if (load) { load.addEventListener("change", show); show(); }
+  if (load) {
+    if (load.options.length > 7) { load.selectedIndex = 1; } // a page of everything would be too long to look at
+    load.addEventListener("change", show);
+    show();
+  }
 
   const contents = document.getElementById("contents");
   const wide = matchMedia("(min-width: 70rem)");
