@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
+from tuner.artifact import parse_best_config
 from tuner.artifact.model import DeviceDetail, Engine, MeasuredOn
+from tuner.compare import Comparison
 from tuner.errors import OutputError
 from tuner.evidence import evidence, unsupported
 from tuner.explanation import Explanation, causes, explanation
@@ -26,6 +28,9 @@ from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
 from tuner.store.files import write_atomic
+from tuner.upgrade import kept_last
+from tuner.upgrade.against import against_last, against_section
+from tuner.upgrade.begun import Begun, begun_section
 from tuner.words import unfinished_words
 
 if TYPE_CHECKING:
@@ -39,7 +44,8 @@ PLOTS = "plots"
 class Report:
     """A run's answer and where it was written.  baselines_again: numbers of the trials that close a session.
 
-    records: of the trials that it rests on, failed ones included.
+    records: of the trials that it rests on, failed ones included.  comparison: with the sweep that it began with, None
+    where there is none.
     """
 
     run: Path
@@ -48,6 +54,7 @@ class Report:
     baselines_again: frozenset[int]
     explanation: Explanation
     records: tuple[TrialRecord, ...] = ()
+    comparison: Comparison | None = None
 
     @property
     def artifact(self) -> Path:
@@ -74,12 +81,30 @@ def run_manifest(stored: Manifest) -> RunManifest:
     return _manifest_adapter().validate_python(stored.details)
 
 
-def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "", left: Sequence[str] = ()) -> Report:
-    """Analyse the records of `run` and write everything that follows from them into it.
+@dataclass(frozen=True)
+class Analysed:
+    """A run as it is read: what it holds and what follows from that.
 
-    finished: whether all was measured that was asked for, None to see for ourselves.  unfinished: why it is not, in
-    words, "" where that is not known.  left: candidates that were not measured and why, in words.
-    Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
+    every: all trials.  trials: those that the answer rests on.
+    """
+
+    stored: Manifest
+    manifest: RunManifest
+    every: tuple[Trial, ...]
+    trials: tuple[Trial, ...]
+    findings: Findings
+    explanation: Explanation
+
+    @property
+    def records(self) -> tuple[TrialRecord, ...]:
+        """Of the trials that the answer rests on, failed ones included."""
+        return tuple(trial.record for trial in self.trials)
+
+
+def analysed(run: Path, *, finished: bool | None = None, unfinished: str = "") -> Analysed:
+    """Return what follows from the records of `run`; nothing is written.
+
+    finished, unfinished: as for write_report, which also says what is raised.
     """
     stored, kept = read_run(run)
     manifest = run_manifest(stored)
@@ -108,15 +133,43 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
     )
     explained = explanation(trials, kept, manifest.load_points, manifest.protocol, manifest.engine_version)
     findings = replace(findings, diagnoses=causes(explained, findings, trials, manifest.target, manifest.notices))
+    return Analysed(stored, manifest, kept, trials, findings, explained)
+
+
+def write_report(
+    run: Path,
+    *,
+    finished: bool | None = None,
+    unfinished: str = "",
+    left: Sequence[str] = (),
+    begun: Begun | None = None,
+) -> Report:
+    """Analyse the records of `run` and write everything that follows from them into it.
+
+    finished: whether all was measured that was asked for, None to see for ourselves.  unfinished: why it is not, in
+    words, "" where that is not known.  left: candidates that were not measured and why, in words.  begun: how a search
+    went that knew the last sweep.
+    Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
+    """
+    found = analysed(run, finished=finished, unfinished=unfinished)
+    stored, kept, manifest, trials = found.stored, found.every, found.manifest, found.trials
+    findings, explained, records = found.findings, found.explanation, found.records
     try:
         plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
+        compared = _against_last(run, files[BEST_CONFIG], kept) if findings.finished else None
         files[REPORT] = report_markdown(
             manifest,
             findings,
             trials,
             [plot.relative_to(run) for plot in plots],
-            [*fixed_section(records), *left_section(left), *explanation_sections(explained, manifest)],
+            [
+                *against_section(compared),
+                *begun_section(begun),
+                *fixed_section(records),
+                *left_section(left),
+                *explanation_sections(explained, manifest),
+            ],
         )
         for name, text in files.items():
             write_atomic(run / name, text.encode())
@@ -127,7 +180,13 @@ def write_report(run: Path, *, finished: bool | None = None, unfinished: str = "
         message = f"the report cannot be written to {run}: {error.strerror or error}"
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
-    return Report(run, manifest, findings, again, explained, records)
+    return Report(run, manifest, findings, again, explained, records, compared)
+
+
+def _against_last(run: Path, artifact: str, trials: Sequence[Trial]) -> Comparison | None:
+    """Return how the run differs from the sweep that it began with; None where there is none."""
+    last, where = kept_last(run), str(run / BEST_CONFIG)
+    return against_last(last, where, parse_best_config(artifact, where), trials) if last else None
 
 
 def left_section(left: Sequence[str]) -> list[str]:

@@ -14,6 +14,7 @@ from tuner.prepare import Prepared
 from tuner.progress import SweepView
 from tuner.provenance import only_hashed_otherwise
 from tuner.records import Goal, Json, Metric, TrialRecord, short_hash
+from tuner.search.known import Start
 from tuner.search.samplers import Search
 from tuner.search.study import Study
 from tuner.search.telling import Telling
@@ -33,7 +34,8 @@ class SweepOptions:
     auto_fix: try again, with other arguments, what failed for want of them.
     registry: directory or URL where the finished sweep is kept too, None for nowhere.  registry_samples: with samples.
     storage: Optuna storage URL, None for SQLite in the run directory.  sampler: how candidates are chosen, None for
-    what the space says.
+    what the space says.  fresh_search: begin as if there were no earlier sweep of the target.  start: what such a sweep
+    found best, None to begin from nothing.
     """
 
     out: Path
@@ -45,6 +47,8 @@ class SweepOptions:
     auto_fix: bool = False
     registry: str | None = None
     registry_samples: bool = False
+    fresh_search: bool = False
+    start: Start | None = None
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def measure(
 
 def search_of(prepared: Prepared, options: SweepOptions) -> Search:
     """Return how candidates are chosen."""
-    return Search(sampler_of(prepared, options.sampler), prepared.space.load_points)
+    return Search(sampler_of(prepared, options.sampler), prepared.space.load_points, start=options.start)
 
 
 def sampler_of(prepared: Prepared, asked: str | None = None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 
+from tuner.beginning import begin
 from tuner.evidence import judgement, schedule_judgement
 from tuner.extras import missing
 from tuner.prepare import Prepared
@@ -26,6 +27,8 @@ from tuner.sources.fixed import Fixes, Needs, Refit, needs_of, refitted
 from tuner.sources.scheduled import Scheduled
 from tuner.sources.single import SingleLives
 from tuner.store import RunStore
+from tuner.upgrade import LastSweep
+from tuner.upgrade.begun import Begun
 from tuner.words import unfinished_words
 
 __all__ = ["SweepOptions", "SweepResult", "run_sweep"]
@@ -39,6 +42,7 @@ class SweepResult:
     """What came of it.  Everything but `report` and `left` is of this call, not of earlier ones that it resumed.
 
     left: what was not measured and why, in words.  kept: where it is in the registry, "" if it is not.
+    begun: how the search went that knew the last sweep, None where it knew none.
     overhead_s: wall time in which the average worker was neither starting an engine nor loading one.
     """
 
@@ -49,24 +53,37 @@ class SweepResult:
     overhead_s: float
     left: tuple[str, ...] = ()
     kept: str = ""
+    begun: Begun | None = None
 
 
-def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_s: float | None = None) -> SweepResult:
+def run_sweep(
+    prepared: Prepared,
+    options: SweepOptions,
+    view: SweepView,
+    began_s: float | None = None,
+    last: LastSweep | None = None,
+) -> SweepResult:
     """Measure what is not measured yet, then write the report.
 
-    began_s: monotonic time at which the user's command began, for wall_s; now if None.
+    began_s: monotonic time at which the user's command began, for wall_s; now if None.  last: the sweep to begin with
+    in a new run, None for the last one of the target in the registry.
     Raises OutputError before anything starts, PoolError when no worker can do the work, NothingMeasured when no
     baseline succeeded. Whatever ends it, finished trials are in the run directory and the next call goes on from there.
     """
     began_s = time.monotonic() if began_s is None else began_s
     registry, kept = open_for_keeping(options.registry), ""
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
+        options, begun = begin(prepared, options, store, registry, last)
+        for line in begun.lines if begun else ():
+            view.message(line)
         prepared, measured = _measure_all(prepared, options, store, view)
         view.message("writing the report")
+        begun = begun and _ended(begun, store, prepared, options)
         left_open = _open(store, prepared, options)
-        left = _left(store, prepared, options, measured.ended_by, searched=CANDIDATES not in left_open)
+        held = begun is not None and begun.held is not None and begun.held.holds
+        left = _left(store, prepared, options, measured.ended_by, searched=CANDIDATES not in left_open, held=held)
         unfinished = unfinished_words(left_open, measured.ended_by)
-        report = write_report(store.path, finished=not left_open, unfinished=unfinished, left=left)
+        report = write_report(store.path, finished=not left_open, unfinished=unfinished, left=left, begun=begun)
         if not left_open:
             store.finish({"verdict": report.findings.answers[0].verdict.value})
         if not left_open and registry is not None:
@@ -82,6 +99,7 @@ def run_sweep(prepared: Prepared, options: SweepOptions, view: SweepView, began_
         overhead_s=max(0.0, wall_s - _busy_s(measured.records) / max(1, measured.workers)),
         left=left,
         kept=kept,
+        begun=begun,
     )
 
 
@@ -162,16 +180,32 @@ def _open(store: RunStore, prepared: Prepared, options: SweepOptions, *, retry_f
     return tuple(name for name, is_open in still_open.items() if is_open)
 
 
-def _left(store: RunStore, prepared: Prepared, options: SweepOptions, limit: str, *, searched: bool) -> tuple[str, ...]:
+def _ended(begun: Begun, store: RunStore, prepared: Prepared, options: SweepOptions) -> Begun:
+    """Return how the search that began so went."""
+    known = _counting(store, prepared)
+    started = {one.candidate.key for one in known if one.candidate.k}
+    held = search_of(prepared, options).held(prepared.candidates, known)
+    left_out = [one for one in prepared.candidates if one.k and one.key not in started] if held and held.holds else []
+    return replace(begun, held=held, starts=len(started), left_out=len(left_out))
+
+
+def _counting(store: RunStore, prepared: Prepared) -> list[Tried]:
+    return _known([trial for trial in store.trials() if counts_as_done(trial.record)], prepared)
+
+
+def _left(
+    store: RunStore, prepared: Prepared, options: SweepOptions, limit: str, *, searched: bool, held: bool
+) -> tuple[str, ...]:
     """Return what was not measured and why.
 
     limit: that which ended the sweep, "" if none did.  searched: whether the search has no further question.
+    held: whether it has none because the best of the last sweep still is.
     """
     search = search_of(prepared, options)
-    known = _known([trial for trial in store.trials() if counts_as_done(trial.record)], prepared)
+    known = _counting(store, prepared)
     ended_by = f"the limit {limit} ended the sweep" if limit else "the sweep is not finished"
     ended_by = "" if searched else ended_by
-    return left_words(prepared.candidates, known, search.predicted(prepared.candidates, known), ended_by)
+    return left_words(prepared.candidates, known, search.predicted(prepared.candidates, known), ended_by, held)
 
 
 def _known(trials: Sequence[Trial], prepared: Prepared) -> list[Tried]:

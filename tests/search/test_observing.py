@@ -97,6 +97,12 @@ def test_log_tpot_is_the_mean_over_prompts_of_the_logarithm_of_their_medians(mak
     assert seen.growth == Growth()
 
 
+def test_the_length_is_that_of_the_counters_and_a_baseline_has_none(make_trial: Make) -> None:
+    trial = make_trial(1, k=2, acceptance=(0.75, 0.5))
+    assert told(trial, [LOAD], None).tried.loads[LOAD.key].length == pytest.approx(2.25, rel=0.01)
+    assert told(make_trial(0), [LOAD], None).tried.loads[LOAD.key].length is None
+
+
 def test_the_standard_error_is_of_whole_repeats(make_trial: Make) -> None:
     # Means over prompts of log(repeat / median) are -0.1, 0, 0.1: s = 0.1, and 0.1 / sqrt(3) of their mean.
     trial = make_trial(0, tpot=lambda load, i, r: 0.02 * math.exp(0.1 * (r - 1)))
@@ -197,7 +203,9 @@ growths = st.builds(
     st.text(max_size=20),
 )
 keys = st.text(min_size=1, max_size=12)
-observations = st.dictionaries(keys, st.builds(Observed, numbers, st.none() | numbers, growths), max_size=3)
+observations = st.dictionaries(
+    keys, st.builds(Observed, numbers, st.none() | numbers, growths, st.none() | numbers), max_size=3
+)
 CANDIDATE = Candidate({"gpu_memory_utilization": 0.9})
 things_told = st.builds(
     Told,
@@ -213,7 +221,14 @@ def test_the_way_to_json_and_back_loses_nothing(one: Told) -> None:
 
 GOOD: dict[str, Any] = {
     "outcome": "measured",
-    "loads": {"x": {"log_tpot": -4.0, "se": None, "growth": {"logs": [0.5], "source": "replay", "n": 6, "note": ""}}},
+    "loads": {
+        "x": {
+            "log_tpot": -4.0,
+            "se": None,
+            "length": None,
+            "growth": {"logs": [0.5], "source": "replay", "n": 6, "note": ""},
+        }
+    },
     "baseline": {"x": -3.5},
 }
 
@@ -241,6 +256,7 @@ def _changed(path: tuple[str, ...], value: object) -> dict[str, Any]:
         _changed(("loads", "x", "log_tpot"), True),
         _changed(("loads", "x", "log_tpot"), float("nan")),
         _changed(("loads", "x", "se"), "0.1"),
+        _changed(("loads", "x", "length"), "2.0"),
         _changed(("loads", "x", "growth", "logs"), 0.5),
         _changed(("loads", "x", "growth", "logs"), [None]),
         _changed(("loads", "x", "growth", "n"), 6.0),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -13,6 +15,9 @@ from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
 from tuner.report_sections.fixed import retried, retries
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
+
+if TYPE_CHECKING:
+    from tuner.compare import Comparison
 
 MOST_CAUSES = 3
 """Causes that the closing table names; all of them stand in the report."""
@@ -112,6 +117,9 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "warnings": list(report.findings.warnings),
         "artifact": str(report.artifact),
         "registry_entry": result.kept or None,
+        "fresh": False,
+        "started_from": result.begun.document if result.begun else None,
+        "against_last": _comparison(report.comparison),
         "engine_starts": result.engine_starts,
         "trials": result.trials,
         "failed": len(report.findings.failed),
@@ -121,6 +129,20 @@ def summary(result: SweepResult) -> dict[str, Json]:
         "wall_s": round(result.wall_s, 1),
         "overhead_s": round(result.overhead_s, 1),
     }
+
+
+def _comparison(found: Comparison | None) -> Json:
+    from tuner.cli.compare import exit_code
+    from tuner.compare.document import document
+
+    return document(found, exit_code(found.outcome)) if found else None
+
+
+def comparison_lines(found: Comparison) -> list[str]:
+    """Return a comparison in a few lines; the figures stand in the report."""
+    from tuner.compare.words import headline, open_words, sentence
+
+    return [f"{headline(found)}: {sentence(found)}", found.attribution.words, *open_words(found)]
 
 
 def _failure(record: TrialRecord, failure: Failure) -> dict[str, Json]:

@@ -20,8 +20,17 @@ DISTRIBUTION_SAMPLES = 64
 Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def space_options(command: Command, draft_help: str = "Also try this draft model; may be repeated.") -> Command:
-    """Add what names a sweep: target, space, eval set, drafts, engine."""
+def space_options(
+    command: Command,
+    draft_help: str = "Also try this draft model; may be repeated.",
+    *,
+    several_engines: bool = False,
+) -> Command:
+    """Add what names a sweep: target, space, eval set, drafts, engine.
+
+    several_engines: the command takes `engines`, a tuple, in place of `engine`.
+    """
+    where = "A Python or virtual environment with vLLM [default: this one], or the simulated engine."
     for option in reversed(
         (
             click.argument("target", required=False),
@@ -30,8 +39,10 @@ def space_options(command: Command, draft_help: str = "Also try this draft model
             click.option("--draft", "drafts", multiple=True, metavar="MODEL", help=draft_help),
             click.option(
                 "--engine",
+                *(["engines"] if several_engines else []),
+                multiple=several_engines,
                 metavar="PATH|sim[:PROFILE]",
-                help="A Python or virtual environment with vLLM [default: this one], or the simulated engine.",
+                help=f"{where} Given twice: one after the other, and compared." if several_engines else where,
             ),
             click.option("--download", is_flag=True, help="Allow hub ids to be downloaded."),
             click.option(
@@ -78,7 +89,7 @@ def session_options(command: Command) -> Command:
 
 @dataclass(frozen=True)
 class SessionArguments:
-    """The values of session_options, and of sampler_option, auto_fix_option and keeping_options where it has them."""
+    """The values of session_options, and of those of the other options below that the command has."""
 
     out: Path | None
     pool: Literal["ray", "local"] | None
@@ -91,6 +102,7 @@ class SessionArguments:
     registry: str | None = None
     no_registry: bool = False
     registry_samples: bool = False
+    fresh_search: bool = False
 
     def options(self, prepared: Prepared) -> SweepOptions:
         """Return them with the defaults that depend on what is to be measured."""
@@ -106,6 +118,7 @@ class SessionArguments:
             auto_fix=self.auto_fix,
             registry=None if self.no_registry else self.registry,
             registry_samples=self.registry_samples,
+            fresh_search=self.fresh_search,
         )
 
 
@@ -121,6 +134,13 @@ auto_fix_option = click.option(
     is_flag=True,
     help="Try again what failed for want of another engine argument (memory share, lengths, batch sizes), with the "
     "value that its log asks for: at most twice, as a candidate of its own with a baseline of its own.",
+)
+
+fresh_search_option = click.option(
+    "--fresh-search",
+    is_flag=True,
+    help="Search as if there were no earlier sweep of the target. Otherwise the best of the last one in the registry "
+    "and the K next to it are measured first, and everything else only if they moved.",
 )
 
 same_runner_option = click.option(

@@ -44,11 +44,13 @@ class Observed:
     log_tpot: mean over prompts of log(TPOT in seconds), per prompt the median over repeats.
     se: standard error of that from its repeats being slower or faster as a whole, None with a single repeat.
     growth: see Growth; of a baseline it is Growth().
+    length: mean acceptance length, tokens per draft, None where there is none.
     """
 
     log_tpot: float
     se: float | None = None
     growth: Growth = Growth()
+    length: float | None = None
 
 
 class Outcome(StrEnum):

@@ -22,14 +22,19 @@ class MappedSampler(Choosing):
     """Asks another sampler until every candidate was tried.
 
     make: a new inner sampler of that seed.  Each trial gets one, seeded with its number: what is proposed follows from
-    the study alone, and a sweep that was interrupted goes on as it would have.
+    the study alone, and a sweep that was interrupted goes on as it would have.  first: what comes before any proposal.
     """
 
     def __init__(
-        self, make: Callable[[int], BaseSampler], candidates: Sequence[Candidate], parameters: Parameters
+        self,
+        make: Callable[[int], BaseSampler],
+        candidates: Sequence[Candidate],
+        parameters: Parameters,
+        first: Sequence[Candidate] = (),
     ) -> None:
         super().__init__(candidates, parameters)
         self._make = make
+        self._first = tuple(first)
 
     def nothing(self, study: Study) -> Decision | None:
         """Return that all is done once no candidate is left."""
@@ -40,6 +45,9 @@ class MappedSampler(Choosing):
         left = self._left(study)
         if not left:
             raise ValueError("there is nothing to measure any more")
+        known = next((candidate for candidate in self._first if candidate in left), None)
+        if known is not None:
+            return known
         proposed = self._proposal(study, trial)
         lot = {candidate.key: short_hash([trial.number, candidate.key]) for candidate in left}
         return min(left, key=lambda candidate: (self._distance(proposed, candidate), lot[candidate.key]))

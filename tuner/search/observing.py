@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from tuner.analysis.accepted import growth
 from tuner.analysis.life import LATENCIES, load_view
+from tuner.analysis.metrics import counter_figures
 from tuner.records import (
     Candidate,
     Failure,
@@ -118,7 +119,8 @@ def _observed(trial: Trial, load: LoadPoint) -> Observed | None:
     if speculation is not None:
         chain = METHODS[speculation.method].chain_drafter
         grown = growth(trial, load, chain=chain, k=speculation.num_speculative_tokens)
-    return Observed(log_tpot, math.sqrt(spread.variance) if spread.df else None, grown)
+    length = counter_figures(view.repeats)["mean_acceptance_length"].value if speculation else None
+    return Observed(log_tpot, math.sqrt(spread.variance) if spread.df else None, grown, length)
 
 
 def _log_tpot(trial: Trial, load: LoadPoint) -> float | None:
@@ -177,20 +179,22 @@ def _observed_json(seen: Observed) -> Json:
     return {
         "log_tpot": seen.log_tpot,
         "se": seen.se,
+        "length": seen.length,
         "growth": {"logs": logs, "source": grown.source.value, "n": grown.n, "note": grown.note},
     }
 
 
 def _observed_from(value: Json) -> Observed:
-    body = _body(value, {"log_tpot", "se", "growth"})
+    body = _body(value, {"log_tpot", "se", "length", "growth"})
     grown = _body(body["growth"], {"logs", "source", "n", "note"})
-    logs, n, se = grown["logs"], grown["n"], body["se"]
+    logs, n = grown["logs"], grown["n"]
     if not isinstance(logs, list) or isinstance(n, bool) or not isinstance(n, int):
         raise ValueError(f"{grown} is no growth of acceptance")
     return Observed(
         _number(body["log_tpot"]),
-        None if se is None else _number(se),
+        _number_or_none(body["se"]),
         Growth(tuple(map(_number, logs)), GrowthSource(_text(grown["source"])), n, _text(grown["note"])),
+        _number_or_none(body["length"]),
     )
 
 
@@ -211,6 +215,10 @@ def _number(value: Json) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise ValueError(f"{value!r} is no finite number")
     return float(value)
+
+
+def _number_or_none(value: Json) -> float | None:
+    return None if value is None else _number(value)
 
 
 def _text(value: Json) -> str:

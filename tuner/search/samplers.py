@@ -11,7 +11,9 @@ from tuner.errors import InputError
 from tuner.records import Candidate, LoadPoint, Tried
 from tuner.search.decision import Decision
 from tuner.search.guided import Guided, GuidedSettings
-from tuner.search.left import predicted_speedups
+from tuner.search.known import Doubt, Held, Start
+from tuner.search.known_first import KnownFirst
+from tuner.search.left import Predicted, predicted_speedups
 from tuner.search.parameters import Parameters
 from tuner.space.search_space import GRID, GUIDED, SAMPLERS
 
@@ -33,17 +35,39 @@ class Search:
     """How candidates are chosen.
 
     sampler: its name.  loads: the load points that count.  settings: of the guided search.
+    start: what an earlier sweep found best, None to begin from nothing.
     """
 
     sampler: str = GUIDED
     loads: tuple[LoadPoint, ...] = ()
     settings: GuidedSettings = field(default_factory=GuidedSettings)
+    start: Start | None = None
 
     def policy(self, candidates: Sequence[Candidate]) -> Policy:
         """Return what says when the search has its answer: from the records alone, without a study."""
+        return self._known_first(candidates) or self._whole(candidates)
+
+    def _whole(self, candidates: Sequence[Candidate]) -> Policy:
         if self.sampler == GUIDED:
             return Guided(candidates, self.loads, self.settings)
         return InOrder(candidates)
+
+    def _known_first(self, candidates: Sequence[Candidate]) -> KnownFirst | None:
+        if self.start is None:
+            return None
+        doubt = Doubt(self.settings.life_sd, self.settings.repeat_sd)
+        stops = self.sampler == GUIDED
+        return KnownFirst(self.start, self._whole(candidates), candidates, self.loads, doubt, may_stop=stops)
+
+    def first(self, candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+        """Return what is measured first because an earlier sweep found it best; () for nothing."""
+        known = self._known_first(candidates)
+        return known.first if known else ()
+
+    def held(self, candidates: Sequence[Candidate], tried: Sequence[Tried]) -> Held | None:
+        """Return whether what an earlier sweep found still holds; None where that is not asked or not known yet."""
+        known = self._known_first(candidates)
+        return known.held(tried) if known else None
 
     def make(self, candidates: Sequence[Candidate], parameters: Parameters) -> Choosing:
         """Return the Optuna sampler.  Raises InputError where it lacks a library or is not known."""
@@ -53,9 +77,9 @@ class Search:
             return PolicySampler(self.policy(candidates), candidates, parameters)
         from tuner.search.mapped_sampler import MappedSampler
 
-        return MappedSampler(_inner(self.sampler), candidates, parameters)
+        return MappedSampler(_inner(self.sampler), candidates, parameters, self.first(candidates))
 
-    def predicted(self, candidates: Sequence[Candidate], tried: Sequence[Tried]) -> dict[str, float]:
+    def predicted(self, candidates: Sequence[Candidate], tried: Sequence[Tried]) -> dict[str, Predicted]:
         """Return the speedup over no speculation that is predicted of what was not measured, by candidate key."""
         if self.sampler != GUIDED:
             return {}
