@@ -86,6 +86,7 @@ def head_cases() -> list[Case]:
             heads.model_as_head,
             setting(draft=draft(tensors=rows(4)), method="eagle"),
             setting(draft=draft(tensors=FC), method="eagle"),
+            setting(draft=draft(tensors={"eagle_linear.weight": FC["fc.weight"]}), method="eagle"),  # Mistral's name
             setting(draft=draft(), method="eagle"),  # weights in another format: nothing is known
         ),
         same(

@@ -28,6 +28,14 @@ def log(name: str) -> str:
     return (LOGS / f"{name}.log").read_text()
 
 
+def out_of_memory(*frames: str, after: str = "") -> str:
+    """A traceback through these functions."""
+    head = "(EngineCore pid=7) Traceback (most recent call last):\n"
+    body = "".join(f'(EngineCore pid=7)   File "x.py", line 1, in {frame}\n' for frame in frames)
+    size = "Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 20.00 GiB of which 1.00 GiB is free."
+    return f"{head}{body}(EngineCore pid=7) torch.OutOfMemoryError: CUDA out of memory. {size}\n{after}"
+
+
 def raised(text: str) -> str:
     return (
         '(EngineCore pid=7) Traceback (most recent call last):\n(EngineCore pid=7)   File "x.py", line 1, in run\n'
@@ -492,3 +500,18 @@ def test_the_table_lists_every_code_once_and_the_page_holds_it() -> None:
 def test_rows_by_text_have_a_pattern_and_those_by_ending_have_none() -> None:
     assert all(row.pattern is not None for row in BY_TEXT)
     assert all(row.pattern is None for row in CAUSES[len(BY_TEXT) :])
+
+
+def test_the_sampler_of_the_profile_run_needs_fewer_requests_not_fewer_tokens() -> None:
+    frames = ("determine_available_memory", "profile_run", "_dummy_sampler_run")
+    said = raised("RuntimeError: CUDA out of memory occurred when warming up sampler with 1024 dummy requests. Please")
+    found = failure_cause(out_of_memory(*frames, after=said), START)
+    assert found is not None and (found.code, dict(found.change)) == ("out_of_memory_warm_up", {"max_num_seqs": 512})
+    assert "gpu_memory_utilization" not in found.advice
+    given = replace(START, arguments={"max_num_seqs": 64, "gpu_memory_utilization": 0.9})
+    found = failure_cause(out_of_memory(*frames), given)  # V2 runner: no such sentence
+    assert found is not None and dict(found.change) == {"max_num_seqs": 32}
+    found = failure_cause(out_of_memory(*frames), START)
+    assert found is not None and (found.advice, dict(found.change)) == ("Lower max_num_seqs.", {})
+    found = failure_cause(out_of_memory("determine_available_memory", "profile_run", "_dummy_run"), START)
+    assert found is not None and found.code == "out_of_memory_profiling"

@@ -58,12 +58,17 @@ def _at_profiling(match: re.Match[str], case: Case) -> Told:
 
 def _at_warm_up(match: re.Match[str], case: Case) -> Told:
     what, missing = _out(case, "while the sampler was warmed up")
-    requests = _WARM_UP.search(case.errors)
-    if requests is None or int(requests[1]) < 2:
-        return _less_share(what, case, missing, "lower max_num_seqs")
-    new = int(requests[1]) // 2
-    what = f"{what[:-1]}, with {requests[1]} requests at once."
-    return Told(what, f"Lower max_num_seqs to {new}, or gpu_memory_utilization.", {"max_num_seqs": new})
+    said, given = _WARM_UP.search(case.errors), case.ending.arguments.get("max_num_seqs")
+    requests = int(said[1]) if said else given if isinstance(given, int) else 0
+    profiling = bool(case.frames & _PROFILING)  # before the KV cache is there, so the share has no part in it
+    if requests < 2:
+        return (
+            Told(what, "Lower max_num_seqs.") if profiling else _less_share(what, case, missing, "lower max_num_seqs")
+        )
+    new = requests // 2
+    what = f"{what[:-1]}, with {requests} requests at once."
+    otherwise = "" if profiling else ", or gpu_memory_utilization"
+    return Told(what, f"Lower max_num_seqs to {new}{otherwise}.", {"max_num_seqs": new})
 
 
 def _at_verification(match: re.Match[str], case: Case) -> Told:
@@ -116,20 +121,20 @@ ROWS = (
         _at_capture,
     ),
     Row(
-        "out_of_memory_profiling",
-        "The device's memory ran out in the first pass at full batch size.",
-        "Lower max_num_batched_tokens or max_num_seqs.",
-        _OUT,
-        lambda case: _starting(case) and bool(case.frames & _PROFILING),
-        _at_profiling,
-    ),
-    Row(
         "out_of_memory_warm_up",
         "The device's memory ran out while the sampler was warmed up.",
         "Lower max_num_seqs or gpu_memory_utilization.",
         _OUT,
         lambda case: _starting(case) and (bool(case.frames & _WARMING_UP) or bool(_WARM_UP.search(case.errors))),
         _at_warm_up,
+    ),
+    Row(
+        "out_of_memory_profiling",
+        "The device's memory ran out in the first pass at full batch size.",
+        "Lower max_num_batched_tokens or max_num_seqs.",
+        _OUT,
+        lambda case: _starting(case) and bool(case.frames & _PROFILING),
+        _at_profiling,
     ),
     Row(
         "out_of_memory_verification",

@@ -32,7 +32,7 @@ def model_as_head(setting: Setting) -> Notice | None:
     draft = setting.draft
     if draft is None or setting.method not in ("eagle", "eagle3") or not draft.tensors or _kind(draft):
         return None
-    if any(f".{name}".endswith(".fc.weight") for name in draft.tensors):
+    if any(name.split(".")[-2:] in (["fc", "weight"], ["eagle_linear", "weight"]) for name in draft.tensors):
         return None
     return setting.about_draft(
         "model_as_head",

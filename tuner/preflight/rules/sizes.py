@@ -72,8 +72,8 @@ def small_target(setting: Setting) -> Notice | None:
     return setting.about_target(
         "small_target",
         Level.HINT,
-        f"it has {_billions(size)} parameters: its steps are short, and speculation seldom pays below "
-        f"{_SMALL_TARGET:g}B",
+        f"{'a token uses' if setting.target.experts else 'it has'} {_billions(size)} parameters: its steps are short, "
+        f"and speculation seldom pays below {_SMALL_TARGET:g}B",
         "Look at n-gram drafts too: they cost nearly nothing.",
         target_parameters=size,
     )
