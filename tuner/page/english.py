@@ -192,6 +192,11 @@ ENGLISH = Words(
         "col_other": "before the cache",
         "col_context": "max_model_len",
         "device_table": "Clocks, power and use during the repeats",
+        # --- the comment in a pull request
+        "pr_rest": "Everything else, with charts: {report} in the run directory.",
+        "pr_ttft": "TTFT ratio",
+        "pr_more_loads": "{n} more load points in the report.",
+        "pr_more_causes": "{n} more causes in the report.",
         # --- provenance
         "repeat_with": "The command that measures it again",
         "no_repeat": "The run does not say with which command it was started.",
