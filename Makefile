@@ -24,7 +24,7 @@ target := $(or $(TARGET),demo:target)
 space := $(or $(SPACE),$(if $(TARGET),,demo))
 needs_demo := $(if $(filter sim%,$(ENGINE)),,$(if $(filter demo:%,$(target)),demo))
 
-.PHONY: help sweep test lint test-real bench bench-truth bench-search verify-client demo clean
+.PHONY: help sweep test lint test-real bench bench-truth bench-search bench-compare verify-client demo clean
 
 help: ## list the verbs
 	@echo "make sweep [TARGET=<model directory or hub id>] [SPACE=] [EVAL_SET=] [OUT=] [ENGINE=] [ARGS=]"
@@ -54,6 +54,9 @@ bench-truth: $(READY) ## how often the analysis is right where the truth is know
 
 bench-search: $(READY) ## which search finds the best K in the fewest engine starts, without engines (ARGS=--keep for docs/)
 	$(BIN)/python -m tests.searchbench $(ARGS)
+
+bench-compare: $(READY) ## does tuner compare name rightly what an upgrade changed, without engines (ARGS=--keep for docs/)
+	$(BIN)/python -m tests.comparebench $(ARGS)
 
 verify-client: $(READY) $(needs_demo) ## one real engine, our load client and `vllm bench serve` in turn: do they agree?
 	$(BIN)/python -m tests.verify.client $(if $(ENGINE),--engine "$(ENGINE)") $(if $(TARGET),--target "$(TARGET)") \

@@ -43,7 +43,7 @@ def trials_of(
         build_trial(2, role=Role.BASELINE_AGAIN, tpot=base, ttft=ttft, **common),
     ]
     for number, factor in enumerate(wobble):
-        times = {"role": Role.FINAL, "final_round": number, "ttft": ttft * factor}
+        times: dict[str, Any] = {"role": Role.FINAL, "final_round": number, "ttft": ttft * factor}
         trials.append(build_trial(3 + 2 * number, tpot=base * factor, **times, **common))
         trials.append(build_trial(4 + 2 * number, tpot=base / speedup / factor, **times, **speculating))
     return trials

@@ -74,7 +74,7 @@ class Attribution:
         if not self.variables:
             return "Nothing that is recorded changed between the sweeps."
         if len(self.variables) == 1:
-            return f"Only one thing changed, so it is the cause of what differs: {self.named[0]}."
+            return f"Only one thing that is recorded changed, so it is the cause of what differs: {self.named[0]}."
         return (
             f"{len(self.variables)} things changed at once ({', '.join(self.named)}), "
             "so the cause of a difference cannot be told."

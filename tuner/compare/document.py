@@ -8,7 +8,7 @@ from tuner.compare.causes import Cause
 from tuner.compare.changes import Change
 from tuner.compare.comparison import Comparison
 from tuner.compare.judged import Row
-from tuner.compare.words import open_words, sentence
+from tuner.compare.words import open_words, sentence, taken_apart
 from tuner.records import Json
 
 
@@ -25,6 +25,7 @@ def document(found: Comparison, exit_code: int) -> dict[str, Json]:
         "new": found.new,
         "recommended": [asdict(best) for best in found.best],
         "causes": [_cause(cause) for cause in found.causes],
+        "taken_apart": [*taken_apart(found)],
         "figures": [_row(row) for row in found.rows],
         "confidence": asdict(found.confidences),
         "changed": [_change(change) for change in found.attribution.changes],

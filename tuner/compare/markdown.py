@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tuner.compare.comparison import Comparison
-from tuner.compare.words import COLUMNS, cells, confidence_words, headline, notes, open_words, sentence
+from tuner.compare.words import COLUMNS, cells, confidence_words, headline, notes, open_words, sentence, taken_apart
 
 MARKER = "<!-- tuner compare -->"
 """First line, by which a bot finds the comment that it wrote before."""
@@ -26,6 +26,7 @@ def markdown(found: Comparison) -> str:
         "",
         *_table(COLUMNS, (cells(row) for row in found.rows)),
         "",
+        *_list("The speedup taken apart (NEW / OLD)", taken_apart(found)),
         *_list("Open", open_words(found)),
         *_list("What changed", [change.words for change in found.attribution.changes]),
         *_list("Not compared", found.not_compared),
@@ -60,6 +61,6 @@ def _list(title: str, lines: Sequence[str]) -> list[str]:
 
 def _escaped(text: str) -> str:
     """Return a text that names from outside (paths, drafts) cannot break a table or a page with."""
-    for character in "\\|<>":
+    for character in "\\|<":
         text = text.replace(character, f"\\{character}")
     return " ".join(text.split())

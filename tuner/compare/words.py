@@ -62,16 +62,17 @@ def _told(cause: Cause, rows: Sequence[Row]) -> str:
 
 
 def cause_words(cause: Cause, rows: Sequence[Row]) -> str:
-    """Return "fewer tokens are accepted: acceptance length 0.90x (0.89-0.91) at all load points"."""
+    """Return "fewer tokens are accepted: acceptance length 0.900x (0.890-0.910) at chat, concurrency 1, ..."."""
     figure = cause.rows[0].figure
     of_all = len({row.load_point.key for row in rows if row.figure == figure})
     furthest = max(cause.rows, key=lambda row: abs((row.ratio.value or 1.0) - 1.0))
-    if len(cause.rows) < of_all or of_all == 1:
-        where = "at " + " and at ".join(row.load_point.label for row in cause.rows)
-    else:
+    where = "at " + " and at ".join(row.load_point.label for row in cause.rows)
+    if len(cause.rows) == of_all > 1:
         where = f"at all {of_all} load points"
-    most = "" if len(cause.rows) == 1 else "at most "
-    return f"{cause.words}: {FIGURES[figure].words} {most}{times(furthest.ratio)} {where}"
+    if len(cause.rows) > 1:
+        where = f"where it changed most, seen {where}"
+    named = "" if figure == "step_cost" else f"{FIGURES[figure].words} "  # the cause's own words name it
+    return f"{cause.words}: {named}{times(furthest.ratio)} {where}"
 
 
 def times(ratio: Value) -> str:
@@ -111,6 +112,25 @@ def cells(row: Row) -> tuple[str, ...]:
 def _outcome_words(row: Row) -> str:
     words = "same or better" if row.outcome is Outcome.CANNOT_TELL and row.not_worse else row.outcome.value
     return words if row.decides else f"{words} (explains)"
+
+
+def taken_apart(found: Comparison) -> list[str]:
+    """Return, for each load point, the change of the speedup and of what it is made of (see tuner.compare.causes)."""
+    by_load: dict[str, dict[str, Row]] = {}
+    for row in found.rows:
+        by_load.setdefault(row.load_point.label, {})[row.figure] = row
+
+    def ratio(at: dict[str, Row], figure: str) -> str:
+        value = at[figure].ratio.value if figure in at else None
+        return "unknown" if value is None else f"{value:.3f}x"
+
+    return [
+        f"{label}: speedup {ratio(at, 'speedup')}, from the baseline's TPOT {ratio(at, 'baseline_tpot')} over "
+        f"TPOT {ratio(at, 'tpot')}; acceptance length {ratio(at, 'acceptance_length')}, "
+        f"cost of a step with a draft {ratio(at, 'step_cost')}"
+        for label, at in by_load.items()
+        if "speedup" in at
+    ]
 
 
 def headline(found: Comparison) -> str:

@@ -9,7 +9,11 @@ from tuner.identity.setup import artifact_setup
 
 def changes_between(old: BestConfig, new: BestConfig) -> tuple[Difference, ...]:
     """Return what the newer sweep was made with that the older one was not, the tuner's own version included."""
-    found = differences(artifact_setup(old), artifact_setup(new))
+    before, after = artifact_setup(old), artifact_setup(new)
+    found = differences(before, after)
+    if None in (before.target.hash, after.target.hash) and before.target.id != after.target.id:
+        why = "the names differ, and what is behind one of them was not recorded"
+        found = (*found, Difference("target", before.target.id, after.target.id, why))
     if old.tuner_version == new.tuner_version:
         return found
     why = "another version may measure or compute in another way"
