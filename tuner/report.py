@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,9 +18,12 @@ from tuner.evidence import evidence, unsupported
 from tuner.explanation import Explanation, causes, explanation
 from tuner.export.artifact import BEST_CONFIG, RunContext, artifact_files, may_be_written
 from tuner.hardware import memory_bandwidth
+from tuner.page.english import ENGLISH
+from tuner.page.given import Given
+from tuner.page.pages import pages
 from tuner.plots import save_plots
 from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial, TrialRecord
-from tuner.report_page import report_markdown
+from tuner.report_page import report_markdown, report_parts
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
 from tuner.report_sections.fixed import fixed_section, fixed_warnings
@@ -158,19 +161,16 @@ def write_report(
         plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
         compared = _against_last(run, files[BEST_CONFIG], kept) if findings.finished else None
-        files[REPORT] = report_markdown(
-            manifest,
-            findings,
-            trials,
-            [plot.relative_to(run) for plot in plots],
-            [
-                *against_section(compared),
-                *begun_section(begun),
-                *fixed_section(records),
-                *left_section(left),
-                *explanation_sections(explained, manifest),
-            ],
-        )
+        told = [
+            *against_section(compared),
+            *begun_section(begun),
+            *fixed_section(records),
+            *left_section(left),
+            *explanation_sections(explained, manifest),
+        ]
+        pictures = [plot.relative_to(run) for plot in plots]
+        files[REPORT] = report_markdown(manifest, findings, trials, pictures, told)
+        files |= pages(_given(found, told, files))
         for name, text in files.items():
             write_atomic(run / name, text.encode())
         for path in run.glob("*.yaml"):
@@ -181,6 +181,23 @@ def write_report(
         raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
     return Report(run, manifest, findings, again, explained, records, compared)
+
+
+def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str]) -> Given:
+    """Return what the HTML page is made of.  told: lines of Markdown on causes.  files: what deployment reads."""
+    manifest, findings, trials = found.manifest, found.findings, found.trials
+    return Given(
+        manifest=manifest,
+        findings=findings,
+        trials=trials,
+        subtitle=subtitle(manifest, trials),
+        apart=found.explanation.apart,
+        parts=report_parts(manifest, findings, trials),
+        explained=told,
+        files=files,
+        fingerprint=found.stored.fingerprint,
+        words=ENGLISH,
+    )
 
 
 def _against_last(run: Path, artifact: str, trials: Sequence[Trial]) -> Comparison | None:

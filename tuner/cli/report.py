@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
+Printed = Literal["table", "html", "md", "pr"]
 
-@click.command(epilog="\b\nExample:\n  tuner report runs/demo-target/demo")
+
+@click.command(
+    epilog="\b\nExamples:\n  tuner report runs/demo-target/demo\n"
+    "  tuner report runs/demo-target/demo --format pr | gh pr comment 12 --body-file -"
+)
 @click.argument("run", type=click.Path(path_type=Path, file_okay=False, exists=True))
-def report(run: Path) -> None:
-    """Write best_config.yaml, the serve files, plots and report.md of RUN again, from its records alone."""
-    from tuner.cli.closing import closing_table
-    from tuner.report import write_report
+@click.option(
+    "--format",
+    "printed",
+    type=click.Choice(["table", "html", "md", "pr"]),
+    default="table",
+    show_default=True,
+    help="What to print: a table, the HTML page, the Markdown report, or a short Markdown for a pull request. All of "
+    "them but the table are written into RUN, whatever is printed.",
+)
+def report(run: Path, printed: Printed) -> None:
+    """Write the answer of RUN again, from its records alone.
 
-    click.echo(closing_table(write_report(run)))
+    Written are best_config.yaml, the serve files, plots, report.html, report.md and pull_request.md. report.html is one
+    file that needs nothing else: it can be mailed, or kept as an artifact of CI.
+    """
+    from tuner.cli.closing import closing_table
+    from tuner.page.pages import PAGE, PULL_REQUEST
+    from tuner.report import REPORT, write_report
+
+    written = write_report(run)
+    names = {"html": PAGE, "md": REPORT, "pr": PULL_REQUEST}
+    if printed in names:
+        click.echo((run / names[printed]).read_text(encoding="utf-8"), nl=False)
+    else:
+        click.echo(closing_table(written))
