@@ -14,12 +14,16 @@ from pathlib import Path
 
 HEAD_BYTES = 512 * 1024
 TAIL_BYTES = 512 * 1024
+QUIET = ("DEBUG", "INFO", "WARNING", "NOTE")
+"""Levels of lines that never tell why an engine ended."""
 MAX_CAUSE = 500
 """Characters of a cause that are kept."""
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PREFIX = re.compile(r"\((?P<source>[^()\n]*?\b(?:pid|rank)=\d+[^()\n]*)\) ?")
 _LEVEL = re.compile(r"(?P<level>DEBUG|INFO|WARNING|ERROR|CRITICAL) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[[^\]]*\] ?")
+_NOTE = re.compile(r"(?:\[rank\d+\]:)?\[[IW]\d{4} |\S+:\d+: \w*Warning: |(?:DEBUG|INFO|WARNING):\s")
+"""Lines of C++, of Python's warnings and of uvicorn: none of them ends an engine."""
 _TRACEBACK = "Traceback (most recent call last):"
 _EXCEPTION = re.compile(
     r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Failure|Warning|Timeout|NotFound\w*)\b|[a-z_]\w*(\.\w+)+:"
@@ -48,7 +52,11 @@ _KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
 
 @dataclass(frozen=True)
 class Line:
-    """One line of a log.  source: the prefix that names a process, "" without one.  level: "" without one."""
+    """One line of a log.
+
+    source: the prefix that names a process, "" without one.  level: "" without one, "NOTE" for what libraries remark in
+    forms of their own.
+    """
 
     source: str
     level: str
@@ -122,9 +130,10 @@ def _parse_line(line: str) -> Line:
     prefix = _PREFIX.match(line)
     rest = line[prefix.end() :] if prefix else line
     level = _LEVEL.match(rest)
+    unnamed = "NOTE" if _NOTE.match(rest) else ""
     return Line(
         source=prefix["source"] if prefix else "",
-        level=level["level"] if level else "",
+        level=level["level"] if level else unnamed,
         text=rest[level.end() :] if level else rest,
     )
 
@@ -136,7 +145,7 @@ def _says_something(text: str) -> bool:
 def _exceptions(lines: list[Line]) -> Iterator[Line]:
     """Yield the last line of each traceback, in order. Lines of several processes may be mixed."""
     for index, line in enumerate(lines):
-        if line.text.strip() != _TRACEBACK or line.level in ("DEBUG", "INFO", "WARNING"):
+        if line.text.strip() != _TRACEBACK or line.level in QUIET:
             continue
         rest = (o.text for o in islice(lines, index + 1, None) if (o.source, o.level) == (line.source, line.level))
         if (found := _exception_of(rest)) is not None:

@@ -88,6 +88,13 @@ SAID: list[tuple[str, Ending, str, str, dict[str, Json]]] = [
         "to have 4.0 GiB",
         {},
     ),
+    (
+        "AssertionError: Error in memory profiling. Initial free memory 70.1 GiB, current free memory 75.2 GiB. This",
+        START,
+        "memory_profile_disturbed",
+        "70.1 GiB of the device were free when",
+        {},
+    ),
     ("OSError: [Errno 28] No space left on device", START, "disk_full", "disk is full", {}),
     ("RuntimeError: CUDA error: an illegal memory access was encountered", LOAD, "device_fault", "illegal memory", {}),
     (
@@ -302,6 +309,7 @@ SILENT: list[tuple[str, str, Ending]] = [
     ),
     ("no_memory_for_kv_cache", log("gpu-context-over-cache"), START),
     ("kv_cache_not_free", log("cpu-share-too-small"), START),
+    ("memory_profile_disturbed", log("gpu-oom-profiling"), START),
     ("kv_cache_below_context", log("gpu-no-cache-memory"), START),
     ("out_of_memory_weights", log("gpu-oom-graphs"), START),
     ("out_of_memory_graphs", log("gpu-oom-weights"), START),
@@ -515,3 +523,50 @@ def test_the_sampler_of_the_profile_run_needs_fewer_requests_not_fewer_tokens() 
     assert found is not None and (found.advice, dict(found.change)) == ("Lower max_num_seqs.", {})
     found = failure_cause(out_of_memory("determine_available_memory", "profile_run", "_dummy_run"), START)
     assert found is not None and found.code == "out_of_memory_profiling"
+
+
+REMARKS = """\
+/venv/torch/cuda/__init__.py:180: UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount()
+[W1201 02:00:00.1 socket.cpp:200] [c10d] The server socket has failed to bind to [::]:29500 (Address already in use).
+[rank0]:[W1201 02:00:00.2 ProcessGroupNCCL.cpp:1] Warning: NCCL error is possible
+WARNING:  No module named 'deep_gemm'
+"""
+
+
+@pytest.mark.parametrize(
+    ("ending", "code"),
+    [
+        (replace(START, code=-9), "killed_by_system"),
+        (replace(START, kind=FailureKind.STUCK, code=None), "stuck_starting"),
+        (replace(START, kind=FailureKind.WORKER_LOST, code=None), "worker_lost"),
+        (replace(REFUSED, said="HTTP 400: temperature"), "refused"),
+        (START, "engine_crash"),
+    ],
+)
+def test_what_libraries_remark_is_no_cause(ending: Ending, code: str) -> None:
+    found = failure_cause(REMARKS, ending)
+    assert found is not None and found.code == code
+    found = failure_cause(REMARKS + raised("AssertionError: something odd"), replace(START))
+    assert found is not None and (found.code, found.cause) == ("engine_crash", "AssertionError: something odd")
+
+
+def test_a_start_is_not_refused_for_a_sampling_parameter() -> None:
+    text = raised("ValueError: Pipeline parallelism is not supported with speculative decoding")
+    assert [getattr(failure_cause(text, ending), "code", "") for ending in (START, LOAD)] == [
+        "engine_crash",
+        "sampling_not_supported",
+    ]
+
+
+def test_the_batch_of_the_profile_run_is_what_the_engine_chose() -> None:
+    text = out_of_memory("profile_run", "_dummy_run")
+    chosen = "INFO 12-01 02:00:00 [scheduler.py:1] Chunked prefill is enabled with max_num_batched_tokens=2048.\n"
+    for log_, new in ((text, 2048), (chosen + text, 1024)):
+        found = failure_cause(log_, START)
+        assert found is not None and dict(found.change) == {"max_num_batched_tokens": new}
+
+
+def test_a_library_that_gets_no_memory_is_short_of_memory() -> None:
+    said = "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+    found = failure_cause(raised(said), START)
+    assert found is not None and found.code == "out_of_memory"

@@ -5,20 +5,21 @@ from __future__ import annotations
 import re
 
 from tuner.engine.failures.cause import Case, Phase, Row, Told
-from tuner.engine.failures.reading import gib, size_bytes
+from tuner.engine.failures.reading import gib, said_in, size_bytes
 from tuner.engine.failures.share import SHARE_MARGIN, SHARE_STEP, lowered, round_down
 
 _GRAPHS_STEP = 0.05
 """Graphs are captured in small pieces, so the piece that failed tells little of what all need."""
 _OUT = re.compile(
     r"CUDA out of memory|HIP out of memory|torch\.(?:cuda\.)?OutOfMemoryError|CUDA error: out of memory|"
-    r"cudaErrorMemoryAllocation"
+    r"cudaErrorMemoryAllocation|CUBLAS_STATUS_ALLOC_FAILED"
 )
 _N = r"\d{1,9}(?:\.\d{1,9})?"
 _ALLOCATION = re.compile(
     rf"Tried to allocate (?P<size>{_N}) (?P<unit>[KMG]iB|bytes)\..*?total capacity of (?P<total>{_N}) "
     rf"(?P<total_unit>[KMG]iB) of which (?P<free>{_N}) (?P<free_unit>[KMG]iB|bytes) is free"
 )
+_BATCHED = re.compile(r"Chunked prefill is enabled with max_num_batched_tokens=(\d{1,9})")
 _WARM_UP = re.compile(r"out of memory occurred when warming up \w+ .*?with (\d{1,9}) dummy requests")
 
 _LOADING = {"load_model", "create_weights", "load_weights", "initialize_model", "_initialize_model", "make_layers"}
@@ -51,7 +52,9 @@ def _at_capture(match: re.Match[str], case: Case) -> Told:
 def _at_profiling(match: re.Match[str], case: Case) -> Told:
     what, _ = _out(case, "in the first pass at full batch size")
     given = case.ending.arguments.get("max_num_batched_tokens")
-    new = given // 2 if isinstance(given, int) else 2048
+    said = said_in(case.log, _BATCHED)  # the engine's own default differs with the device
+    now = given if isinstance(given, int) else int(said[1]) if said else 4096
+    new = now // 2
     advice = f"Lower max_num_batched_tokens to {new}, or max_num_seqs; or use more GPUs (tensor_parallel_size)."
     return Told(what, advice, {"max_num_batched_tokens": new})
 

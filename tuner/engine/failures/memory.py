@@ -25,6 +25,9 @@ _NOT_FREE_FOR_CACHE = re.compile(
     rf"\({_NUMBER}/{_NUMBER} GiB\) on kv cache allocation is less than requested memory for kv "
     r"\((\d{1,9}(?:\.\d{1,9})?)"
 )
+_DISTURBED = re.compile(
+    rf"Error in memory profiling\. Initial free memory {_NUMBER} GiB, current free memory {_NUMBER} GiB"
+)
 _NO_ROOM = re.compile(r"No available memory for the cache blocks")
 _NO_ROOM_ON_CPU = re.compile(
     rf"\({_NUMBER}/{_NUMBER} GiB\) on kv cache allocation is less than requested memory for kv "
@@ -51,6 +54,13 @@ def _share_not_free(match: re.Match[str], case: Case) -> Told:
     )
     new = round(round_down(float(free) / float(total)) - SHARE_MARGIN, 2) if float(total) > 0 else 0.0
     return lowered(what, new, float(share))
+
+
+def _disturbed(match: re.Match[str], case: Case) -> Told:
+    before, after = match.groups()
+    return Told(
+        f"{before} GiB of the device were free when the engine began to measure what it needs, {after} at its end."
+    )
 
 
 def _cache_not_free(match: re.Match[str], case: Case) -> Told:
@@ -118,6 +128,13 @@ ROWS = (
         "Lower gpu_memory_utilization, or end what else uses the memory.",
         _NOT_FREE,
         tell=_share_not_free,
+    ),
+    Row(
+        "memory_profile_disturbed",
+        "Something else gave back memory of the device while the engine measured what it needs.",
+        "Let nothing else use the device, then run with --retry-failed.",
+        _DISTURBED,
+        tell=_disturbed,
     ),
     _NO_MEMORY,
     replace(_NO_MEMORY, pattern=_NO_ROOM, tell=_no_room),

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 
-from tuner.engine.logscan import Line, parse_log
+from tuner.engine.logscan import QUIET, Line, parse_log
 
 Frames = frozenset[str]
 
-_QUIET = ("DEBUG", "INFO", "WARNING")
 _FRAME = re.compile(r'^\s*File "[^"]*", line \d+, in (?P<name>\S+)')
 _TRACEBACK = "Traceback (most recent call last):"
 _UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
@@ -21,7 +20,7 @@ def errors_of(log: str) -> list[str]:
     """
     found: dict[str, list[str]] = {}
     for line in parse_log(log):
-        if line.level not in _QUIET:
+        if line.level not in QUIET:
             found.setdefault(line.source, []).append(line.text)
     return [text for source in sorted(found) for text in found[source]]
 
@@ -31,7 +30,7 @@ def frames_of(log: str, cause: str) -> Frames:
     names: dict[tuple[str, str], set[str]] = {}
     for line in parse_log(log):
         place = (line.source, line.level)
-        if line.level in _QUIET:
+        if line.level in QUIET:
             continue
         if line.text.strip() == _TRACEBACK:
             names[place] = set()

@@ -184,7 +184,8 @@ BY_TEXT = (
         "A sampling parameter does not go together with speculation.",
         "Take it out of the load points.",
         _WITH_SPECULATION,
-        tell=_parameter,
+        lambda case: case.ending.phase is not Phase.STARTING,
+        _parameter,
     ),
 )
 
