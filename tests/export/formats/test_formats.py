@@ -238,6 +238,22 @@ def test_production_stack_says_whether_to_cache_prefixes_as_the_chart_would_swit
         assert not [word for word in spec["vllmConfig"]["extraArgs"] if "prefix" in word]
 
 
+@pytest.mark.parametrize(
+    ("image", "repository", "tag"),
+    [
+        ("my/vllm:v1", "my/vllm", "v1"),
+        ("host:5000/vllm", "host:5000/vllm", "latest"),
+        ("host:5000/vllm@sha256:ab", "host:5000/vllm@sha256", "ab"),
+    ],
+)
+def test_an_image_of_ones_own_is_deployed_as_it_was_measured(image: str, repository: str, tag: str) -> None:
+    config = artifact(engine={"image": image})
+    (spec,) = read("production-stack", config).document["servingEngineSpec"]["modelSpec"]
+    assert (spec["repository"], spec["tag"]) == (repository, tag)
+    (container,) = read("kserve", config).document["spec"]["predictor"]["containers"]
+    assert container["image"] == image
+
+
 def test_ray_gets_the_accelerator_it_has_a_name_for() -> None:
     def accelerator(*devices: str) -> Any:
         (application,) = read("ray-serve", artifact(devices=devices)).document["applications"]

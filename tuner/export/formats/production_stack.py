@@ -23,7 +23,7 @@ def production_stack(deployment: Deployment) -> str:
     args = deployment.candidate.engine_args
     caching = args.get(_PREFIX_CACHING)
     parallel = args.get(_TENSOR_PARALLEL)
-    repository, _, tag = deployment.image.rpartition(":")
+    repository, tag = _repository_and_tag(deployment.image)
     vllm: dict[str, Json] = {
         "enablePrefixCaching": True if caching is None else caching,
         **({"tensorParallelSize": parallel} if parallel else {}),
@@ -49,6 +49,12 @@ def production_stack(deployment: Deployment) -> str:
     }
     use = "Start: helm install NAME vllm/vllm-stack -f FILE"
     return header(deployment, *hints(deployment), use) + yaml_text({"servingEngineSpec": engine})
+
+
+def _repository_and_tag(image: str) -> tuple[str, str]:
+    """Return the image as the chart wants it. A colon before a slash belongs to a registry's port."""
+    repository, colon, tag = image.rpartition(":")
+    return (repository, tag) if colon and "/" not in tag else (image, "latest")
 
 
 def _models(deployment: Deployment) -> dict[str, Json]:
