@@ -76,7 +76,8 @@ def test_ngram_without_repetition_finds_too_little(make_trial: Make) -> None:
     ngram = {"draft": "ngram", "method": "ngram"}
     poor = make_trial(1, k=3, acceptance=(0.3, 0.1, 0.0), tpot=drifting(0.03), **ngram)
     one = the("few_matches", seen([make_trial(tpot=drifting(0.02)), poor]))
-    assert one.subject == "ngram" and "100 % of the steps had a match, and 13 % of what was copied" in one.evidence[0]
+    assert one.subject == "ngram" and "100 % of the steps had a draft, and 13 % of what was copied" in one.evidence[0]
+    assert "copies what does not follow" in one.what and "too little" not in one.what
     rich = make_trial(1, k=3, acceptance=FINE, tpot=drifting(0.03), **ngram)
     assert said("few_matches", seen([make_trial(tpot=drifting(0.02)), rich])) == []
     pays = make_trial(1, k=3, acceptance=(0.3, 0.1, 0.0), tpot=drifting(0.018), **ngram)

@@ -41,6 +41,8 @@ def subjects(name: str, code: str) -> dict[str, Confidence]:
         ("h200-7b", "engine_overhead", {"good": Confidence.HIGH}),
         ("h200-7b", "few_matches", {"ngram-gpu": Confidence.HIGH}),
         ("h200-7b", "noise_too_large", {"good K=2": Confidence.HIGH}),
+        ("h200-7b-lives", "engine_overhead", {"good": Confidence.HIGH}),
+        ("h200-7b-ngram-gpu", "few_matches", {"lookup-gpu": Confidence.HIGH}),
         ("h200-14b-grid", "engine_overhead", {"good": Confidence.MEDIUM}),
         ("h200-14b-grid", "lives_differ", {"good": Confidence.HIGH}),
     ],
@@ -58,12 +60,23 @@ def test_what_has_to_be_said(name: str, code: str, expected: dict[str, Confidenc
             "h200-7b",
             ("draft_too_weak", "draft_too_slow", "saturated", "target_too_small", "outputs_fault", "k_too_long"),
         ),
+        ("h200-7b-lives", ("draft_too_weak", "draft_too_slow", "saturated", "k_too_long", "outputs_fault")),
+        ("h200-7b-ngram-gpu", ("draft_too_weak", "draft_too_slow", "saturated", "outputs_fault")),
         # K = 7 at concurrency 1 is one slow life: K is not to blame, and the winner is no weak or slow draft.
         ("h200-14b-grid", ("k_too_long", "draft_too_weak", "draft_too_slow", "saturated", "noise_too_large")),
     ],
 )
 def test_what_must_not_be_said(name: str, codes: tuple[str, ...]) -> None:
     assert {one.code for one in diagnosed(name)}.isdisjoint(codes)
+
+
+def test_ngram_on_the_gpu_drafts_in_every_step_so_that_matches_are_not_what_is_missing() -> None:
+    words = {
+        name: next(one.what for one in diagnosed(name) if one.code == "few_matches")
+        for name in ("h200-14b", "h200-7b-ngram-gpu")
+    }
+    assert "finds too little to copy" in words["h200-14b"]
+    assert "copies what does not follow" in words["h200-7b-ngram-gpu"]
 
 
 def test_the_first_causes_are_those_that_an_engineer_would_name_first() -> None:

@@ -46,6 +46,14 @@ def test_a_larger_k_that_still_pays_there_speaks_against_it(make_trial: Make) ->
     one = the("saturated", seen([*crossing(make_trial, 0.024), larger], LOADS))
     assert one.confidence is Confidence.LOW and "probably the device" in one.what
     assert one.evidence[-1].startswith("against it: good K=5, which checks more tokens, was measured at 1.05x")
+    assert "first measure good K=5 in fresh lives" in one.next_step and "smaller K" not in one.next_step
+
+
+def test_there_is_no_smaller_k_than_1(make_trial: Make) -> None:
+    plain, short = crossing(make_trial, 0.03)
+    assert "a smaller K costs less there" in the("saturated", seen([plain, short], LOADS)).next_step
+    one = make_trial(1, k=1, tpot=by_concurrency(c1=0.012, c16=0.03), loads=LOADS)
+    assert the("saturated", seen([plain, one], LOADS)).next_step.endswith("serve.baseline.yaml above.")
 
 
 def test_acceptance_that_fell_with_the_load_is_no_saturation(make_trial: Make) -> None:

@@ -19,6 +19,9 @@ SMALL_K = 3
 HALF = 0.5
 """Share below which practice says: another draft, or a smaller K. Half of what is proposed is then thrown away."""
 
+OFTEN = 0.8
+"""Share of steps with a draft from which on it is not drafts that are missing."""
+
 
 def draft_too_weak(seen: Measured) -> Iterator[Diagnosis]:
     """A model's first tokens are accepted less than half the time, and it is shown to pay nowhere."""
@@ -43,17 +46,23 @@ def few_matches(seen: Measured) -> Iterator[Diagnosis]:
         yield Diagnosis(
             code="few_matches",
             subject=line.subject,
-            what=(
-                f"{line.subject} finds too little to copy: these answers repeat little of their prompts and themselves."
-            ),
+            what=_what_fails(line.subject, coverage),
             evidence=(
-                f"at best {percent(coverage)} of the steps had a match, and {share(accepted)} of what was copied was "
+                f"at best {percent(coverage)} of the steps had a draft, and {share(accepted)} of what was copied was "
                 f"accepted ({where(point.load_point, line.loads)}, {number(accepted)})",
                 *_cost(seen, line),
             ),
             confidence=Confidence.HIGH if (accepted.high or 1.0) < HALF else Confidence.MEDIUM,
             next_step="n-gram suits summaries, extraction and code edits: measure such traffic, or use a draft model.",
         )
+
+
+def _what_fails(subject: str, coverage: float) -> str:
+    """Return what goes wrong: matches are rare, or (ngram_gpu drafts in every step) what follows them is another."""
+    little = "these answers repeat little of their prompts and themselves."
+    if coverage >= OFTEN:
+        return f"{subject} copies what does not follow: {little}"
+    return f"{subject} finds too little to copy: {little}"
 
 
 def k_too_long(seen: Measured) -> Iterator[Diagnosis]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tuner.analysis.diagnoses.measured import Line, Measured, Point
 from tuner.analysis.diagnoses.phrases import milliseconds, multiple, number, percent, share, where
@@ -142,17 +142,22 @@ def _saturated(seen: Measured, line: Line, there: Point, beyond: Point) -> Diagn
         subject=f"concurrency {high}",
         what=(
             f"Above concurrency {low} {line.subject} stops paying: {'' if clear and not against else 'probably '}the "
-            "device "
-            f"has enough to do without drafts."
+            f"device has enough to do without drafts."
         ),
         evidence=tuple(evidence),
         confidence=Confidence.LOW if against else Confidence.HIGH if clear else Confidence.MEDIUM,
         next_step=(
-            f"Keep an engine that speculates at {low} requests or fewer and start serve.baseline.yaml above; a smaller "
-            "K "
-            f"costs less there."
+            f"Keep an engine that speculates at {low} requests or fewer and start serve.baseline.yaml above"
+            f"{_or_else(beyond.k, against)}."
         ),
     )
+
+
+def _or_else(k: int, against: Sequence[Point]) -> str:
+    """Return what else may help: not a smaller K where a larger one was faster, or where there is none."""
+    if against:
+        return f"; first measure {against[-1].trial.candidate.label} in fresh lives, which may pay there"
+    return "; a smaller K costs less there" if k > 1 else ""
 
 
 _NONE = Figure(None, "x", "", 0)
