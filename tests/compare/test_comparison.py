@@ -230,3 +230,33 @@ def test_an_unfinished_sweep_is_said() -> None:
 def test_load_points_with_other_weights_are_the_same() -> None:
     heavy = built_side("new", loads=(replace(LOAD, weight=3.0),))
     assert compare(built_side(), heavy).not_compared == ()
+
+
+def test_an_inconclusive_sweep_is_held_against_the_setting_that_the_other_recommends() -> None:
+    noisy = trials_of(speedup=1.02, wobble=(0.9, 1.0, 1.1))
+    new = with_records(side_of("new", config_of(noisy)), noisy)
+    assert new.answers[0].verdict.value == "inconclusive"
+    found = compare(built_side(), new)
+    speedup = row(found, "speedup")
+    assert (speedup.of, speedup.outcome) == ("good K=2", X)
+    assert speedup.ratio.value == pytest.approx(1.02 / 1.5, rel=1e-2)
+    assert row(found, "acceptance_length").outcome is S
+
+
+def test_an_inconclusive_sweep_without_that_setting_claims_nothing() -> None:
+    noisy = trials_of(speedup=1.02, wobble=(0.9, 1.0, 1.1), draft="other")
+    new = with_records(side_of("new", config_of(noisy)), noisy)
+    found = compare(built_side(), new)
+    assert row(found, "speedup").ratio.value is None
+    assert "the sweep was inconclusive and recommends nothing" in row(found, "speedup").note
+    assert found.outcome is X
+
+
+def test_of_a_setting_with_one_fresh_life_its_single_life_counts_for_acceptance_too() -> None:
+    trials = trials_of()
+    only = [one for one in trials if not (one.record.candidate.k and one.record.round in (1, 2))]
+    noisy = config_of(trials_of(speedup=1.02, wobble=(0.9, 1.0, 1.1)))
+    side = with_records(side_of("new", noisy), only)
+    arm = next(iter(side.loads[0].arms.values()))
+    assert len(arm["acceptance_length"].lives) == 2
+    assert arm["tpot"].lives == ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from tuner.analysis.life import LATENCIES, LoadView, load_view
@@ -33,20 +33,25 @@ def with_records(side: Side, trials: Sequence[Trial]) -> Side:
 def _with_lives(load: SideLoad, answer: SideAnswer, trials: Sequence[Trial]) -> SideLoad:
     rounds, args = answer.rounds, answer.best.args_key
     role = Role.FINAL if answer.schedule is None else Role.SCHEDULE
-    arms: dict[SettingKey, Arm] = {}
-    for trial in trials:
-        candidate = trial.record.candidate
-        if trial.record.ok and trial.record.role is Role.CANDIDATE and candidate.args_key == args:
-            arms[setting_key(candidate)] = _within_one_life(load.load, trial)
+    single = {
+        setting_key(trial.record.candidate): trial
+        for trial in trials
+        if trial.record.ok and trial.record.role is Role.CANDIDATE and trial.record.candidate.args_key == args
+    }
+    arms: dict[SettingKey, Arm] = {key: _within_one_life(load.load, trial) for key, trial in single.items()}
     baseline: Arm = {}
     for arm in fresh_arms(trials, role):
         if arm.candidate.args_key != args:
             continue
+        key = setting_key(arm.candidate)
         lives = {n: life for n, life in arm.lives.items() if not rounds or n in rounds}
-        if arm.candidate.k:
-            arms[setting_key(arm.candidate)] = _over_lives(load.load, lives, arm.baseline)
-        else:
+        if not arm.candidate.k:
             baseline = _over_lives(load.load, lives | _single_lives(trials, arm.candidate), {})
+        elif len(lives) > 1:
+            arms[key] = _over_lives(load.load, lives, arm.baseline)
+        elif key in single:
+            # Not fit to be timed, but what was accepted in two lives tells more than in one.
+            arms[key] = {**arms[key], **_counts(load.load, [single[key], *lives.values()])}
     return with_arms(load, baseline, arms)
 
 
@@ -62,7 +67,7 @@ def _single_lives(trials: Sequence[Trial], baseline: Candidate) -> dict[int, Tri
 
 def _over_lives(load: LoadPoint, lives: Mapping[int, Trial], baseline: Mapping[int, Trial]) -> Arm:
     views = {n: view for n, life in lives.items() if (view := load_view(life, load.key)) is not None}
-    arm = {name: _counted(list(views.values()), figure) for name, figure in _COUNTED.items()}
+    arm = _counts(load, list(lives.values()))
     if len(views) < 2 or not all(view.tpot_by_prompt for view in views.values()):
         return arm
     arm |= {name: _timed(list(views.values()), metric) for name, metric in _TIMED.items()}
@@ -70,6 +75,11 @@ def _over_lives(load: LoadPoint, lives: Mapping[int, Trial], baseline: Mapping[i
     if set(plain) == set(views):
         arm["speedup"] = _speedup([(views[n], plain[n]) for n in views])
     return arm
+
+
+def _counts(load: LoadPoint, lives: Sequence[Trial]) -> dict[str, Quantity]:
+    views = [view for life in lives if (view := load_view(life, load.key)) is not None]
+    return {name: _counted(views, figure) for name, figure in _COUNTED.items()}
 
 
 def _timed(views: Sequence[LoadView], metric: str) -> Quantity:
@@ -92,7 +102,12 @@ def _counted(views: Sequence[LoadView], figure: str) -> Quantity:
     known = [value.value for value in values if value.value is not None]
     if not known or len(known) < len(values):
         return nothing(next((value.note for value in values if value.value is None), "it was not measured"))
-    return Quantity(tuple({WHOLE: math.log(value)} for value in known))
+    spreads = [spread_of_mean(_logs_of_repeats(view.repeats, figure)) for view in views]
+    variance = math.fsum(spread.variance for spread in spreads) / len(spreads)
+    return Quantity(
+        tuple({WHOLE: math.log(value)} for value in known),
+        repeats=Spread(variance, math.fsum(spread.df for spread in spreads)),
+    )
 
 
 def _within_one_life(load: LoadPoint, trial: Trial) -> Arm:
@@ -104,16 +119,19 @@ def _within_one_life(load: LoadPoint, trial: Trial) -> Arm:
     view = load_view(trial, load.key)
     if view is None:
         return {}
-    length = Quantity(known=_over_repeats(view.repeats, _length_of), note="within one engine life, over its repeats")
-    return {"acceptance_length": length, "tokens_per_step": _counted([view], _COUNTED["tokens_per_step"])}
+    figure = _COUNTED["acceptance_length"]
+    length = Quantity(
+        known=_over_repeats(_logs_of_repeats(view.repeats, figure)), note="within one engine life, over its repeats"
+    )
+    return {**_counts(load, [trial]), "acceptance_length": length}
 
 
-def _length_of(repeat: Repeat) -> float | None:
-    return counter_figures([repeat])[_COUNTED["acceptance_length"]].value
+def _logs_of_repeats(repeats: Sequence[Repeat], figure: str) -> list[float]:
+    values = (counter_figures([repeat])[figure].value for repeat in repeats)
+    return [math.log(value) for value in values if value is not None]
 
 
-def _over_repeats(repeats: Sequence[Repeat], of: Callable[[Repeat], float | None]) -> Estimate | None:
-    values = [math.log(value) for repeat in repeats if (value := of(repeat)) is not None]
+def _over_repeats(values: Sequence[float]) -> Estimate | None:
     if not values:
         return None
     spread = spread_of_mean(values)

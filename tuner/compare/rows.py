@@ -78,8 +78,8 @@ def _subjects(
         setting = like_for_like(old, new, before.best, after.best, figure.quantity)
         key = setting_key(setting)
         return setting.label, taken(old.arms.get(key, {}), new.arms.get(key, {}))
-    words = dict.fromkeys((before.best.label, after.best.label))
-    first, second = _deployed(old, before, after.best), _deployed(new, after, before.best)
+    words = dict.fromkeys((_stands_for(before, after).label, _stands_for(after, before).label))
+    first, second = _deployed(old, before, after), _deployed(new, after, before)
     return " -> ".join(words), taken(first, second)
 
 
@@ -96,17 +96,20 @@ def like_for_like(old: SideLoad, new: SideLoad, before: Candidate, after: Candid
     return max(settings, key=known)  # the first of equals
 
 
-def _deployed(load: SideLoad, answer: SideAnswer, others_best: Candidate) -> Arm:
-    """Return the arm of what the sweep recommends to deploy.
+def _stands_for(answer: SideAnswer, other: SideAnswer) -> Candidate:
+    """Return the setting whose figures are those of what a sweep recommends to deploy.
 
-    Advice against speculation is a claim: then the engine runs without, at a speedup of 1. A sweep that could not tell
-    claims nothing, so the other sweep's best setting stands for it where it was measured.
+    Advice against speculation is a claim: then that is the engine without it. A sweep that could not tell claims
+    nothing, so the other sweep's setting stands for it.
     """
-    if answer.best.k:
-        return load.arms.get(setting_key(answer.best), {})
+    return other.best if not answer.best.k and answer.verdict is not Verdict.DO_NOT else answer.best
+
+
+def _deployed(load: SideLoad, answer: SideAnswer, other: SideAnswer) -> Arm:
+    setting = _stands_for(answer, other)
+    if setting.k:
+        why = "it was not measured" if answer.best.k else "the sweep was inconclusive and recommends nothing"
+        return {**dict.fromkeys(("speedup", "tpot", "ttft"), nothing(why)), **load.arms.get(setting_key(setting), {})}
     if answer.verdict is Verdict.DO_NOT:
         return {**load.baseline, "speedup": exactly(1.0, "no speculation, 1 by definition")}
-    unknown = nothing("the sweep was inconclusive and recommends nothing")
-    if not others_best.k:
-        return {**load.baseline, "speedup": unknown}
-    return load.arms.get(setting_key(others_best), dict.fromkeys(("speedup", "tpot", "ttft"), unknown))
+    return load.baseline
