@@ -44,13 +44,19 @@ def rows(text: str) -> list[list[str]]:
 def test_each_draft_has_a_row_with_its_verdict(models: Path) -> None:
     told = memory_table(plans(models, 24), WIDTH)
     assert told.startswith("memory of card, 24.00 GiB; gpu_memory_utilization 0.9 of it is 21.60 GiB\n")
-    (baseline,) = (row for row in rows(told) if row[:2] == ["no", "speculation"])
+    baseline, _ = (row for row in rows(told) if row[:2] == ["no", "speculation"])
     assert baseline[2:4] == ["13.92", "GiB"]  # exact: no mark
     assert all(cell.startswith("~") for cell in (baseline[4], baseline[6], baseline[8]))
-    (small,) = (row for row in rows(told) if row[:1] == ["small"])
-    assert small[1] == "K=7"
-    assert "fits" in small and "max_model_len" in small
+    small, _ = (row for row in rows(told) if row[:1] == ["small"])
+    assert small[1] == "K=7" and "fits" in small
+    assert "  small K=7 fits up to: K " in told and ", max_model_len " in told
     assert "~ is an estimate" in told
+
+
+def test_nothing_is_cut_off_where_it_is_narrow(models: Path) -> None:
+    wide, narrow = (memory_table(plans(models, 24), width) for width in (WIDTH, 60))
+    assert "…" not in narrow
+    assert sorted("".join(narrow.split())) == sorted("".join(wide.split()))
 
 
 def test_reasons_stand_below(models: Path) -> None:

@@ -181,6 +181,21 @@ def test_a_person_gets_tables_grouped_by_subject(make_files: MakeFiles, capsys: 
     assert text.endswith("no sweep can be started like this.")
 
 
+def test_models_keep_their_names_and_numbers_where_it_is_narrow(
+    make_files: MakeFiles, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, other = make_files(vocab_size=152064, rows=152064), make_files("draft", vocab_size=152064, rows=152064)
+    told(capsys, target, [draft(other)])
+    tables = []
+    for columns in ("60", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        with pytest.raises(SystemExit):
+            main(["preflight", "--space", "space.yaml"])
+        table = capsys.readouterr().out.partition("memory of")[0]
+        tables.append(sorted("".join(table.replace("─", "").split())))
+    assert tables[0] == tables[1]
+
+
 def test_a_prompt_that_does_not_fit_is_a_message(make_files: MakeFiles, capsys: pytest.CaptureFixture[str]) -> None:
     code, found = told(capsys, make_files(max_position_embeddings=8), [draft(make_files("draft"))])
     assert (code, found["notices"][0]["code"]) == (2, "prompts_refused")

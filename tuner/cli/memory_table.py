@@ -35,6 +35,7 @@ def print_memory(console: Console, plans: Sequence[Planned]) -> None:
     console.print(_heading(shown[0].plan), markup=False, highlight=False)
     console.print(_table(shown))
     for one in shown:
+        console.print(f"  {_name(one, shown)} fits up to: {_largest(one.plan)}", markup=False, highlight=False)
         for reason in one.plan.reasons:
             console.print(f"  {_name(one, shown)}: {reason}", markup=False, highlight=False)
     console.print(WORDS, markup=False, highlight=False)
@@ -51,8 +52,9 @@ def _heading(plan: MemoryPlan) -> str:
 
 def _table(shown: Sequence[Planned]) -> Table:
     table = Table(box=None, padding=(0, 1), header_style="bold")
-    for name in ("", "weights", "rest", "KV cache", "tokens", "requests", "verdict", "fits up to"):
-        table.add_column(name, justify="left" if name in ("", "verdict", "fits up to") else "right")
+    for name in ("", "weights", "rest", "KV cache", "tokens", "requests", "verdict"):
+        # Folded where it is narrow: a cut number is a wrong one.
+        table.add_column(name, justify="left" if name in ("", "verdict") else "right", overflow="fold")
     for one in shown:
         plan, colour = one.plan, _COLOURS[one.plan.verdict]
         table.add_row(
@@ -63,7 +65,6 @@ def _table(shown: Sequence[Planned]) -> Table:
             f"{_mark(plan.kv_source)}{plan.kv_tokens}",
             f"{plan.requests:.1f} x {plan.settings.max_model_len}",
             f"[{colour}]{plan.verdict.value}[/]{'' if plan.certain or plan.verdict is Verdict.FITS else ' (estimate)'}",
-            _largest(plan),
         )
     return table
 

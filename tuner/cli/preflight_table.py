@@ -96,11 +96,12 @@ def preflight_table(
 
 def _models(models: Sequence[ModelFiles]) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False)
-    table.add_column("model")
-    table.add_column("type")
+    # Folded where it is narrow: a cut number is a wrong one.
+    table.add_column("model", overflow="fold")
+    table.add_column("type", overflow="fold")
     for column in ("size", "context", "vocab", "rows", "tokens"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("token map", no_wrap=True)
+        table.add_column(column, justify="right", overflow="fold")
+    table.add_column("token map", overflow="fold")
     for model in models:
         vocabulary = model.vocabulary
         table.add_row(
