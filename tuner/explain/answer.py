@@ -1,0 +1,107 @@
+"""The answer, how sure it is, and what to do with it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tuner.analysis.comparison import objective_speedup
+from tuner.explain.facts import AtTemperature
+from tuner.explain.figures import n_of, numbers, speedup
+from tuner.explain.lines import Code, Line, Section, Value, line
+from tuner.records import Figure, Verdict
+
+_SERVER = {"cpu": "python -m vllm.entrypoints.openai.api_server --config {file}"}
+"""How vLLM is started, by build: the CPU build's `vllm serve` does not start; `vllm serve` for all others."""
+
+
+def answer_section(at: AtTemperature) -> Section:
+    """Return what to do, by how much it is faster, and what that rests on."""
+    return Section("answer", line("answer.title"), (*_verdict(at), *_figure(at), *_basis(at)))
+
+
+def deploy_section(at: AtTemperature) -> Section:
+    """Return how to start vLLM with the answer, and what to do next."""
+    return Section("deploy", line("deploy.title"), tuple(_deploy(at)))
+
+
+def _verdict(at: AtTemperature) -> Iterator[Line]:
+    answer = at.answer
+    if answer.best.k:
+        named: dict[str, Value] = {"draft": answer.best.draft_name, "k": str(answer.best.k)}
+        if answer.verdict is Verdict.SPECULATE_BELOW:
+            yield line("answer.speculate_below", **named, up_to=str(answer.up_to), below=str(answer.below))
+        else:
+            yield line("answer.speculate", **named)
+    else:
+        yield line(f"answer.{answer.verdict.value}")
+    if not at.facts.analysed.findings.finished:
+        yield line("answer.unfinished")
+    if at.facts.analysed.manifest.engine_build == "sim":
+        yield line("answer.simulated")
+
+
+def _figure(at: AtTemperature) -> Iterator[Line]:
+    found = objective(at)
+    if at.chosen is None or found is None or found.value is None:
+        yield line("answer.nothing_to_compare")
+        return
+    metric = line(f"metric.{at.facts.analysed.findings.goal.metric.value}")
+    key = "answer.figure" if at.answer.best.k else "answer.nearest"
+    loads = numbers(sorted({load.concurrency for load in at.claimed}))
+    yield line(key, label=at.chosen.label, speedup=speedup(found), metric=metric, n=n_of(found), loads=loads)
+    if found.low is None:
+        yield line("answer.no_interval")
+        return
+    yield line("answer.interval")
+    high = found.low if found.high is None else found.high
+    yield line("answer.above_one" if found.low > 1 else "answer.below_one" if high < 1 else "answer.holds_one")
+
+
+def objective(at: AtTemperature) -> Figure | None:
+    """Return the speedup of what the explanation is about over the load points that the answer speaks of."""
+    if at.chosen is None:
+        return None
+    if at.answer.best.k:
+        return at.answer.objective
+    trial = at.fresh(at.chosen) or at.single(at.chosen)
+    return None if trial is None else objective_speedup(trial, at.answer.temperature, at.claimed)
+
+
+def _basis(at: AtTemperature) -> Iterator[Line]:
+    if at.chosen is None:
+        return
+    if at.answer.lives > 1:
+        yield line("answer.lives", lives=str(at.answer.lives), label=at.chosen.label)
+        if at.answer.screened is not None and at.answer.screened.value is not None:
+            yield line("answer.screened", speedup=speedup(replace(at.answer.screened, low=None, high=None)))
+    else:
+        yield line("answer.one_life", label=at.chosen.label)
+
+
+def _deploy(at: AtTemperature) -> Iterator[Line | Code]:
+    facts, verdict = at.facts, at.answer.verdict
+    run = shlex.quote(str(facts.run))
+    if not facts.deployable:
+        yield line("deploy.write_first")
+        yield Code(f"tuner report {run}")
+    yield line("deploy.speculate" if verdict is Verdict.SPECULATE else "deploy.plain")
+    yield Code(f"set -a; . {run}/serve.env; set +a")
+    yield Code(_start(facts.analysed.manifest.engine_build, f"{run}/serve.yaml"))
+    if verdict is Verdict.SPECULATE_BELOW:
+        yield line("deploy.below", up_to=str(at.answer.up_to))
+        yield Code(_start(facts.analysed.manifest.engine_build, f"{run}/serve.speculate.yaml"))
+    if at.answer.best.k:
+        yield line("deploy.watch")
+    if verdict is Verdict.INCONCLUSIVE:
+        yield line("deploy.undecided")
+    if not facts.analysed.findings.finished and facts.analysed.manifest.repeat_with:
+        yield line("deploy.go_on")
+        yield Code(shlex.join(facts.analysed.manifest.repeat_with))
+    yield line("deploy.check")
+    yield Code(f"tuner check {run}")
+
+
+def _start(build: str, file: str) -> str:
+    return _SERVER.get(build, "vllm serve --config {file}").format(file=file)
