@@ -12,10 +12,10 @@ def eval_set() -> None:
     """Check an eval set, or import one from another format."""
 
 
-@eval_set.command()
-@click.argument("name_or_path")
+@eval_set.command(epilog="\b\nExamples:\n  tuner eval-set check chat\n  tuner eval-set check eval_sets/mine.jsonl")
+@click.argument("name_or_path", metavar="NAME|FILE")
 def check(name_or_path: str) -> None:
-    """Read an eval set and say what is in it."""
+    """Read the eval set NAME|FILE, a shipped one or a file of yours, and say what is in it: prompts by category."""
     from collections import Counter
 
     from tuner.space.eval_sets import load_eval_set
