@@ -12,6 +12,7 @@ from tuner.identity import Difference, EngineSetup, Setup, artifact_setup, diffe
 from tuner.prepare import Prepared
 from tuner.records import Json
 from tuner.registry import Registry
+from tuner.search.observing import QUESTIONS
 from tuner.session import SweepOptions
 from tuner.store import RunStore
 from tuner.upgrade import LastSweep, find_last, keep_last, kept_last, start_from
@@ -30,8 +31,8 @@ def begin(
     """
     if has_begun(store.path):
         last = kept_last(store.path)
-    elif store.records():
-        last = None  # of a release that began with nothing
+    elif any(record.role in QUESTIONS for record in store.records()):
+        last = None  # the search of a release that began with nothing
     else:
         last = last or (last_sweep(prepared, registry) if registry else None)
         keep_last(store, last)

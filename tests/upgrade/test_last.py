@@ -13,7 +13,7 @@ from tests.conftest import candidate
 from tuner.artifact.model import BEST_CONFIG
 from tuner.artifact.writing import dump_best_config
 from tuner.errors import ArtifactError
-from tuner.records import LoadPoint, Trial
+from tuner.records import Json, LoadPoint, Trial
 from tuner.registry import Registry
 from tuner.store import RunStore
 from tuner.store.codec import seal
@@ -36,11 +36,11 @@ def text(make_trial: Callable[..., Trial]) -> Callable[[str, str], str]:
     return dumped
 
 
-def keep(registry: Registry, minutes: int, artifact: str, **more: bytes) -> None:
-    manifest = {"manifest": {"candidates": [candidate(2).key], "draft_ks": {"good": [2, 3]}}}
+def keep(registry: Registry, minutes: int, artifact: str) -> None:
+    manifest: dict[str, Json] = {"candidates": [candidate(2).key], "draft_ks": {"good": [2, 3]}}
     names = ["trials/0000-baseline-x/record.json", "trials/0001-candidate-good-k2-x/record.json"]
     names += ["trials/0002-candidate_again-good-k2-x/record.json", "trials/0003-final-good-k2-x/record.json"]
-    files = {BEST_CONFIG: artifact.encode(), "run.json": seal(manifest), **dict.fromkeys(names, b"{}"), **more}
+    files = {BEST_CONFIG: artifact.encode(), "run.json": seal({"manifest": manifest}), **dict.fromkeys(names, b"{}")}
     registry.keep("org/target", files, f"m{minutes}", NOW + timedelta(minutes=minutes))
 
 
@@ -66,7 +66,7 @@ def test_the_newest_at_the_same_load_points_and_on_the_same_device_is_found(
     assert found(registry, "z") == ""
     last = find_last(registry, "org/target", ["x"], ["H200"])
     assert last is not None
-    assert (last.starts, last.candidates, last.draft_ks) == (1, {candidate(2).key}, {"good": (2, 3)})
+    assert (last.starts, [*last.candidates], {**last.draft_ks}) == (1, [candidate(2).key], {"good": (2, 3)})
 
 
 def test_a_run_directory_keeps_what_it_began_with(tmp_path: Path, text: Callable[[str, str], str]) -> None:
