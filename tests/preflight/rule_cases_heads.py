@@ -90,6 +90,22 @@ def head_cases() -> list[Case]:
             setting(draft=draft(), method="eagle"),  # weights in another format: nothing is known
         ),
         same(
+            "no_language_model",
+            Level.ERROR,
+            heads.no_language_model,
+            setting(draft=draft(architectures=["LlamaForSequenceClassification"])),
+            setting(draft=draft()),
+            setting(draft=draft(architectures=None)),
+            setting(draft=draft(architectures=["BertModel"]), method="eagle"),
+        ),
+        same(
+            "no_language_model",
+            Level.ERROR,
+            heads.no_language_model,
+            setting(draft=draft(architectures=["T5ForConditionalGeneration"], is_encoder_decoder=True)),
+            setting(draft=draft(architectures=["Qwen2_5_VLForConditionalGeneration"])),
+        ),
+        same(
             "other_kind_of_head",
             Level.ERROR,
             heads.other_kind,

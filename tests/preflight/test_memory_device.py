@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tuner.errors import InputError
-from tuner.preflight.memory_device import Device, assumed_device, host, parse_size, read_device
+from tuner.preflight.memory_device import Device, assumed_device, host, parse_device_size, parse_size, read_device
 
 NODE = "Node 0 MemTotal:       19491020 kB\nNode 0 MemFree:        11000000 kB\n"
 
@@ -37,6 +37,13 @@ def test_sizes(text: str, size: int) -> None:
 def test_what_is_no_size(text: str) -> None:
     with pytest.raises(InputError):
         parse_size(text)
+
+
+def test_a_device_without_a_unit_is_no_80_bytes() -> None:
+    assert parse_device_size("24GB") == 24 * 10**9
+    with pytest.raises(InputError, match="80 bytes") as raised:
+        parse_device_size("80")
+    assert "80GiB" in raised.value.next_step
 
 
 @given(st.integers(1, 10**6))

@@ -87,12 +87,29 @@ LAYER = 2 * 4 * 32 * 2
         ({"full_attention_interval": 3}, 2, 0),
         ({"hybrid_override_pattern": "M-M*M-"}, 1, 0),
         ({"layers_block_type": ["mamba"] * 5 + ["attention"]}, 1, 0),
+        ({"attn_type_list": [0, 0, 1] * 2}, 2, 0),  # MiniMax
+        ({"attn_layer_period": 4, "attn_layer_offset": 1}, 2, 0),  # Jamba
+        ({"full_attn_idxs": [1, 5]}, 2, 0),  # LFM2
+        ({"linear_attn_config": {"full_attn_layers": [3, 6], "kda_layers": [1, 2, 4, 5]}}, 2, 0),  # Kimi Linear
+        ({"model_type": "gemma3_text", "sliding_window": 128}, 1, 5),  # their files leave the pattern out
+        ({"model_type": "gemma2", "sliding_window": 128}, 3, 3),
     ],
 )
 def test_hybrid_models_are_estimates(changed: dict[str, Any], full: int, windowed: int) -> None:
     need = kv_need({**llama(512, 1024, 6, 8, 4, head_dim=32), **changed})
     assert (need.full, need.windowed) == (full * LAYER, windowed * LAYER)
     assert need.doubts
+
+
+def test_layers_of_different_shapes_are_not_planned() -> None:
+    with pytest.raises(UnknownShape, match="block_configs"):  # Nemotron-NAS: most of its layers have few heads or none
+        kv_need({**llama(512, 1024, 6, 8, 4), "block_configs": [{}] * 6})
+
+
+def test_falcon_has_one_head_whatever_number_it_names() -> None:
+    config = {**llama(512, 1024, 6, 8, 4, head_dim=32), "num_key_value_heads": None, "num_kv_heads": 8}
+    assert kv_need({**config, "multi_query": True}).full == 6 * LAYER // 4
+    assert kv_need({**config, "multi_query": True, "new_decoder_architecture": True}).full == 6 * LAYER * 2
 
 
 def test_without_the_hybrid_cache_manager_every_layer_keeps_everything() -> None:

@@ -168,7 +168,7 @@ def test_what_does_not_fit(changed: dict[str, Any], weights: dict[str, Any], cer
     assert words in found.reasons[0]
 
 
-@pytest.mark.parametrize("shared", [{"offloaded": 5 * GIB}, {"shared_experts": True}])
+@pytest.mark.parametrize("shared", [{"offloaded": 5 * GIB}, {"offloads_layers": True}, {"shared_experts": True}])
 def test_weights_that_may_be_elsewhere_are_never_certain(shared: dict[str, Any]) -> None:
     assert not plan(replace(EASY, utilization=0.1, **shared)).certain
 

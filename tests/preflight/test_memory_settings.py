@@ -32,6 +32,10 @@ def test_gpus_that_share_out_the_tokens() -> None:
     assert (of({}).context_parallel, of({"decode_context_parallel_size": 4}).context_parallel) == (1, 4)
 
 
+def test_layers_in_host_memory() -> None:
+    assert (of({}).offloads_layers, of({"offload_group_size": 8}).offloads_layers) == (False, True)
+
+
 def test_the_engines_own_defaults() -> None:
     found = of({})
     assert (found.utilization, found.max_model_len, found.context_given, found.k) == (0.92, 8192, False, 0)

@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 
 from tuner.preflight.context import trained_context
-from tuner.preflight.memory_device import Device, assumed_device, parse_size, read_device
+from tuner.preflight.memory_device import Device, assumed_device, parse_device_size, read_device
 from tuner.preflight.memory_kv import UnknownShape
 from tuner.preflight.memory_need import Load, ModelSize, Source
 from tuner.preflight.memory_plan import MARGIN, MemoryPlan, Verdict, plan_memory
@@ -28,7 +28,7 @@ __all__ = [
     "by_draft",
     "memory_notices",
     "memory_plans",
-    "parse_size",
+    "parse_device_size",
     "plan_memory",
     "plans_as_json",
     "read_device",

@@ -45,6 +45,17 @@ def parse_size(text: str) -> int:
     return size
 
 
+def parse_device_size(text: str) -> int:
+    """Return bytes as `parse_size` does, of a device: a plain small number is one without its unit.
+
+    Raises InputError for what is no amount, and for less than a MiB.
+    """
+    size = parse_size(text)
+    if size < 2**20:
+        raise InputError(f"A device of {size} bytes runs no model.", f"Write a unit: {text.strip()}GiB.")
+    return size
+
+
 def assumed_device(kind: str, total: int) -> Device:
     """Return a device that the user plans for."""
     return Device(kind, "the device to plan for", total, assumed=True)

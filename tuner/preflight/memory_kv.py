@@ -89,6 +89,8 @@ def _width(config: Mapping[str, Any], cache_dtype: object, dtype: object) -> tup
 
 def _layer_bytes(text: Mapping[str, Any], tensor_parallel: int, width: float) -> tuple[int, list[str]]:
     """Return bytes per token of one attention layer on one GPU, and what is not certain about it."""
+    if isinstance(text.get("block_configs"), list):  # Nemotron-NAS
+        raise UnknownShape("its layers differ from one another (block_configs)")
     rank = _number(text, "kv_lora_rank")
     if rank:
         doubts = []
@@ -100,7 +102,9 @@ def _layer_bytes(text: Mapping[str, Any], tensor_parallel: int, width: float) ->
     heads = _number(text, "num_attention_heads", "n_head", "num_heads")
     hidden = _number(text, "hidden_size", "n_embd", "d_model")
     kv_heads = _number(text, "num_key_value_heads", "num_kv_heads", "n_head_kv", "multi_query_group_num")
-    kv_heads = kv_heads or (1 if text.get("multi_query") is True else heads)
+    if text.get("multi_query") is True and not text.get("new_decoder_architecture"):  # Falcon names all heads beside it
+        kv_heads = 1
+    kv_heads = kv_heads or heads
     head_dim = _number(text, "head_dim", "kv_channels") or (hidden // heads if hidden and heads else None)
     if not kv_heads or not head_dim:
         raise UnknownShape("it has no num_attention_heads or no hidden_size")
@@ -118,17 +122,36 @@ def _layers(text: Mapping[str, Any]) -> tuple[int, int, int]:
         own = kinds[: count - shared]
         windowed, none = (sum(kind in group for kind in own) for group in (_WINDOWED, _NO_CACHE))
         return len(own) - windowed - none, windowed, none
-    pattern = text.get("hybrid_override_pattern")
-    if isinstance(pattern, str):
-        return pattern.count("*"), 0, len(pattern) - pattern.count("*")
-    every = _number(text, "full_attention_interval")
-    if every:
-        return count // every, 0, count - count // every
+    if (attending := _attending(text, count)) is not None:
+        return attending, 0, count - attending
     if _has_window(text):
-        every = _number(text, "sliding_window_pattern")
+        every = _number(text, "sliding_window_pattern", "_sliding_window_pattern") or _family_pattern(text)
         full = (count - shared) // every if every else 0
         return full, count - shared - full, 0
     return count - shared, 0, 0
+
+
+def _attending(text: Mapping[str, Any], count: int) -> int | None:
+    """Return how many of `count` layers attend, where config.json says it without layer types; None elsewhere."""
+    pattern, kinds = text.get("hybrid_override_pattern"), text.get("attn_type_list")  # Nemotron-H, MiniMax
+    if isinstance(pattern, str):
+        return pattern.count("*")
+    if isinstance(kinds, list):
+        return kinds.count(1)
+    linear = text.get("linear_attn_config")  # Kimi Linear
+    numbers = linear.get("full_attn_layers") if isinstance(linear, Mapping) else text.get("full_attn_idxs")  # LFM2
+    if isinstance(numbers, list):
+        return len(numbers)
+    if every := _number(text, "attn_layer_period"):  # Jamba
+        return len(range(_number(text, "attn_layer_offset") or 0, count, every))
+    every = _number(text, "full_attention_interval")
+    return count // every if every else None
+
+
+def _family_pattern(text: Mapping[str, Any]) -> int | None:
+    """Return of how many layers one keeps the whole context in families whose config.json leaves it out."""
+    kind = str(text.get("model_type", ""))
+    return 6 if kind.startswith("gemma3") else 2 if kind.startswith("gemma2") else None
 
 
 def _has_window(text: Mapping[str, Any]) -> bool:

@@ -128,8 +128,10 @@ def _weights(name: str, size: int, weights: Weights, settings: Settings) -> Part
     doubt = weights.doubt
     if settings.pipeline_parallel > 1:
         doubt = doubt or "layers divided evenly"
-    if settings.offloaded or settings.shared_experts:
-        doubt = doubt or ("a part stays in host memory" if settings.offloaded else "experts divided among replicas")
+    if settings.offloaded or settings.offloads_layers:
+        doubt = doubt or "a part stays in host memory"
+    if settings.shared_experts:
+        doubt = doubt or "experts divided among replicas"
     note = doubt or ", ".join(f"{kind} {gib(count)}" for kind, count in sorted(weights.by_dtype.items()))
     part = max(0, ceil(size / devices) - settings.offloaded)
     return Part(name, part, Source.ESTIMATE if doubt else Source.FILES, note)

@@ -20,7 +20,8 @@ class Settings:
 
     utilization: share of the device.  kv_bytes: what the user gave the KV cache outright, None where the engine takes
     what is left.  offloaded: bytes of weights per GPU that stay in host memory.  context_given: whether max_model_len
-    is said, or derived from the model's files.  shared_experts: whether replicas share a model's experts out.
+    is said, or derived from the model's files.  offloads_layers: whether some layers stay in host memory, which is not
+    counted.  shared_experts: whether replicas share a model's experts out.
     schedule: whether K follows the batch size.  trained_context: tokens, from the model's files.
     context_parallel: GPUs that share out the tokens of one KV cache.
     """
@@ -40,6 +41,7 @@ class Settings:
     offloaded: int = 0
     hybrid: bool = True
     context_given: bool = True
+    offloads_layers: bool = False
     shared_experts: bool = False
     schedule: bool = False
     trained_context: int | None = None
@@ -95,6 +97,7 @@ def settings_of(
         offloaded=round(_number(args.get("cpu_offload_gb")) * GIB),
         hybrid=args.get("disable_hybrid_kv_cache_manager") is not True,
         context_given=given_context is not None,
+        offloads_layers=_whole(args.get("offload_group_size"), 0) > 0,
         shared_experts=args.get("enable_expert_parallel") is True and _whole(args.get("data_parallel_size"), 1) > 1,
         schedule=candidate.speculation is not None and SCHEDULE in candidate.speculation.options,
         trained_context=trained_context,

@@ -30,6 +30,7 @@ DRAFT_RULES: tuple[Rule, ...] = (
     speculators.verifier,
     speculators.tokens,
     heads.head_as_draft_model,
+    heads.no_language_model,
     heads.model_as_head,
     heads.other_kind,
     heads.hidden_size,

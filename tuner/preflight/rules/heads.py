@@ -11,6 +11,7 @@ from tuner.preflight.rules.setting import Setting
 from tuner.records.notice import Level, Notice
 
 _HEADS = ("eagle", "eagle3", "dflash", "dspark")
+_NO_DRAFTS = ("ForSequenceClassification", "ForTokenClassification", "ForMaskedLM", "ForRewardModel", "BertModel")
 _ANOTHER = "Get the head that was trained for this target."
 
 
@@ -24,6 +25,22 @@ def head_as_draft_model(setting: Setting) -> Notice | None:
         Level.ERROR,
         f"it is a head for method {kind}, which reads the target's hidden states, and no model by itself",
         f"Set `method: {kind}`.",
+    )
+
+
+def no_language_model(setting: Setting) -> Notice | None:
+    """Encoders, classifiers and encoder-decoders write no next token."""
+    draft = setting.draft
+    if draft is None or setting.method != "draft_model":
+        return None
+    if not draft.architecture.endswith(_NO_DRAFTS) and draft.config.get("is_encoder_decoder") is not True:
+        return None
+    return setting.about_draft(
+        "no_language_model",
+        Level.ERROR,
+        f"its architecture is {draft.architecture}: it does not write texts token by token, so it cannot draft",
+        "Take a causal language model of the target's family (an architecture ...ForCausalLM).",
+        architecture=draft.architecture,
     )
 
 
