@@ -1,9 +1,9 @@
 """What the time of one speculating step goes to, as far as the measurements tell the parts from one another. Pure.
 
 A step of K tokens takes t = TPOT x effective tokens per step. At least a plain step of it is the target's own pass, the
-baseline's TPOT at the same load point. K passes of the draft are known where the draft was served alone, or beside
-n-gram, whose step of the same K shows what a longer verification takes. What is left over is the engine's own, and
-whatever could not be told apart.
+baseline's TPOT at the same load point. K passes of the draft are known where the draft was served alone. n-gram's step
+of the same K shows what a longer verification takes, together with what the engine adds to any speculation; without the
+draft served alone, drafting is what a step takes beyond that. What is left over could not be told apart.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ def step_splits(trials: Sequence[TrialFigures], apart: Apart) -> tuple[StepSplit
 
 
 _Line = tuple[str, str, str, str]
+_NOTHING = 1e-9
+"""Plain steps that are left over by rounding alone."""
 
 
 def _growths(trials: Sequence[TrialFigures]) -> dict[_Line, dict[int, Figure]]:
@@ -85,6 +87,7 @@ def _split(
     if same_k is not None and drafting is not None:
         checking = min(max(same_k - 1.0, 0.0), left)
         left -= checking
+    left = left if left > _NOTHING else 0.0
     return StepSplit(
         candidate=trial.candidate,
         load=load,

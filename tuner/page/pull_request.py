@@ -1,4 +1,4 @@
-"""The answer as Markdown for a pull request: short, with what a reviewer asks for; the whole report is linked by name."""
+"""The answer as Markdown for a pull request: short, with what a reviewer asks for."""
 
 from __future__ import annotations
 

@@ -35,11 +35,10 @@ def answer_blocks(given: Given) -> Iterator[Block]:
 def _card(given: Given, answer: Answer) -> Card:
     words = given.words
     notes = [line for line in schedule_headline(given.findings, answer.temperature) if line]
-    notes += [
-        words("worst_category", load=load.load_point.label, name=found[0], speedup=times(found[1]), n=found[1].n)
-        for load in answer.loads
-        if (found := worst_category(load))
-    ]
+    worst = [(found[1].value or 0.0, load, *found) for load in answer.loads if (found := worst_category(load))]
+    if worst:
+        _, load, name, figure = min(worst, key=lambda one: one[0])
+        notes.append(words("worst_category", load=load.load_point.label, name=name, speedup=times(figure), n=figure.n))
     return Card(
         tone=_TONES[answer.verdict],
         headline=_capital(verdict_words(answer)),

@@ -12,6 +12,8 @@ from tuner.page.view import Block, Chart, Charts, Details, Markdown, Series, Tab
 from tuner.records import CurvePoint, Figure, KCurve, LoadPoint, TrialFigures
 from tuner.words import full_label, milliseconds, plain, times
 
+OPEN_LOADS = 4
+"""Load points up to which their table is open: the charts say the same."""
 _FRESH_AT = 7.0
 """Units to the right of the same K's single life."""
 
@@ -24,7 +26,8 @@ def curve_blocks(given: Given) -> Iterator[Block]:
     if charts:
         yield Charts(charts, tuple(_keys(given, curves)))
     if given.parts["curves"]:
-        yield Markdown(tuple(given.parts["curves"][1:]))
+        table = Markdown(tuple(given.parts["curves"][1:]))
+        yield table if len(points) <= OPEN_LOADS else Details(given.words("curves_table"), (table,))
     yield Details(given.words("all_figures"), (Markdown(tuple(given.parts["figures"])),))
 
 

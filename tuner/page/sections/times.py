@@ -32,7 +32,7 @@ def step_blocks(given: Given) -> Iterator[Block]:
 def _steps(given: Given, load: LoadPoint, splits: Sequence[StepSplit]) -> Table:
     words, longest = given.words, max(split.step_s for split in splits)
     apart = any(split.draft_s is not None for split in splits)
-    names = [name for name in PARTS if name in ("plain", "rest") or any(_part(s, name) is not None for s in splits)]
+    names = [name for name in PARTS if name == "plain" or any(_part(s, name) for s in splits)]
     legend = tuple((name, words(f"step_{name}" if apart or name == "plain" else "step_beyond")) for name in names)
     columns = ("col_candidate", "col_step_bar", "col_growth", "col_step", *(f"col_step_{name}" for name in names))
     rows = []
@@ -51,7 +51,7 @@ def _steps(given: Given, load: LoadPoint, splits: Sequence[StepSplit]) -> Table:
         rows.append((*cells, *texts(figures, numbers_from=0)))
     head = [words(name) for name in columns]
     if not apart:
-        head[-1] = words("col_step_beyond")
+        head = [words("col_step_beyond") if name == "col_step_rest" else words(name) for name in columns]
     return Table(load.label, texts(head, numbers_from=2), tuple(rows), load.key, legend)
 
 
