@@ -12,9 +12,10 @@ from tests.recording_view import RecordingView
 from tuner.cli.status import status_lines
 from tuner.errors import OutputError
 from tuner.progress import Progress, WorkerProgress
-from tuner.status import STATUS_FILE, KeepingStatus, State, Status, read_status, status_json
+from tuner.status import KeepingStatus, State, Status, read_status, status_json
 from tuner.store import RunStore
 from tuner.store.lock import HOLDER_FILE, RunLock
+from tuner.store.reading import STATUS_FILE
 
 WORKING = Progress(5, 2, 1, 60.0, 90.0, "good K=4 1.70x", (WorkerProgress("GPU", "good K=4", "loading", 12.0, 95.0),))
 IDLE = Progress(5, 5, 1, 60.0, 0.0, "good K=4 1.70x", (WorkerProgress("GPU"),))
@@ -154,3 +155,9 @@ def test_scripts_get_the_same(tmp_path: Path) -> None:
     assert told["run"] == str(tmp_path / "run")
     assert (told["state"], told["alive"], told["progress"]["left_s"]) == ("measuring", True, 90.0)
     assert told["progress"]["workers"][0]["usual_s"] == 95.0
+
+
+def test_a_run_that_lost_its_description_is_still_ours(tmp_path: Path) -> None:
+    keep(tmp_path, WORKING)
+    with RunStore.open(tmp_path, {"a": 1}, {}) as store:
+        assert store.path == tmp_path

@@ -23,12 +23,11 @@ from tuner.records import Json, TrialRecord
 from tuner.store.codec import Damaged
 from tuner.store.files import replace_quickly
 from tuner.store.lock import HOLDER_FILE, holder
-from tuner.store.reading import RUN_FILE, read_summary, trial_directories
+from tuner.store.reading import RUN_FILE, STATUS_FILE, read_summary, trial_directories
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
-STATUS_FILE = ".status.json"
 EVERY_S = 1.0
 SILENT_S = 30.0
 """A driver on another host that wrote nothing for so long is not known to live."""

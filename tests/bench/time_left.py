@@ -2,8 +2,8 @@
 
     python tests/bench/time_left.py
 
-Takes a few minutes. What is held against the estimate is the time until the last trial has ended; the report comes after.
-Exit code 1 where the estimate after the first trial was further off than that.
+Takes a few minutes. What is held against the estimate is the time until the last trial has ended; the report comes
+after. Exit code 1 where the estimate after the first trial was further off than that.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from tuner.store.files import BrokenFile
 
 RUN_FILE = "run.json"
 SUMMARY_FILE = "summary.json"
+STATUS_FILE = ".status.json"
 TRIALS = "trials"
 RECORD_FILE = "record.json"
 SAMPLES_FILE = "samples.parquet"

@@ -26,6 +26,7 @@ from tuner.store.reading import (
     RUN_FILE,
     RUN_FORMAT,
     SAMPLES_FILE,
+    STATUS_FILE,
     SUMMARY_FILE,
     TRIALS,
     read_identity,
@@ -36,7 +37,7 @@ from tuner.store.reading import (
     trial_directories,
 )
 
-_OURS = frozenset({LOCK_FILE, HOLDER_FILE, QUARANTINE, TRIALS})
+_OURS = frozenset({LOCK_FILE, HOLDER_FILE, STATUS_FILE, QUARANTINE, TRIALS})
 
 
 class RunStore:
