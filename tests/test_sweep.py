@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -404,11 +405,12 @@ def fresh_lives(done: Sequence[TrialRecord]) -> list[tuple[int | None, str]]:
 
 
 def in_rotated_rounds(lives: Sequence[tuple[int | None, str]]) -> bool:
-    """Whether three rounds of the arms of the first one ran, each beginning with another arm."""
-    arms = [label for number, label in lives if number == 0]
-    turns = [n % len(arms) for n in range(3)]
-    expected = [(n, label) for n, first in enumerate(turns) for label in (*arms[first:], *arms[:first])]
-    return "no speculation" in arms and len(arms) > 1 and list(lives) == expected
+    """Whether three rounds ran of baseline, winner and, until it left, rival: each begins with another arm."""
+    arms = [[label for number, label in lives if number == n] for n in range(3)]
+    fewer = all(set(later) <= set(earlier) for earlier, later in pairwise(arms))
+    both = all({"no speculation"} < set(labels) and len(labels) == len(set(labels)) for labels in arms)
+    turned = all(first[0] != second[0] for first, second in pairwise(arms))
+    return [number for number, _ in lives] == sorted(number or 0 for number, _ in lives) and fewer and both and turned
 
 
 def test_the_finalists_are_measured_again_in_rounds_and_the_answer_is_of_these_lives_alone(workshop: Path) -> None:

@@ -62,9 +62,8 @@ def confirmed(
     while len(trials) < most:
         rounds = FinalRounds(trial.record for trial in trials)
         for _ in range(session):
-            if rounds.idle or trials[-1].record.failure:
-                judgement = judged(trials, protocol, loads)
-                rounds.want(judgement.arms, judgement.wanted)
+            judgement = judged(trials, protocol, loads)
+            rounds.want(judgement.arms, judgement.wanted)
             task = rounds.next("node-a/cpu")
             if task is None or len(trials) == most:
                 return trials

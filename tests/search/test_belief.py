@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.search.searching import World, load, speculating
 from tuner.analysis.prediction import ModelError
+from tuner.analysis.statistics import expected_gain
 from tuner.records import Candidate, Observed, Outcome, Tried
-from tuner.search.belief import Belief, Best, believe, expected_gain, fitted, given, objective, options
+from tuner.search.belief import Belief, Best, believe, fitted, given, objective, options
 from tuner.search.curves import History, curves
 
 CURVE = curves([speculating(k) for k in range(1, 5)])[0]

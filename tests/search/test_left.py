@@ -56,7 +56,7 @@ def test_a_prediction_that_is_not_sure_is_a_range_and_no_figure(make_candidate: 
     sds = {1: 0.1, 2: 0.08, 3: 0.06, 4: TOLD_SD, 5: 0.03, 6: 0.02}
     predicted = {make_candidate(k).key: Predicted(math.log(1.3), sd) for k, sd in sds.items()}
     assert left_words(space, tried, predicted, "") == (
-        f"good: K = 1-3 not measured: predicted only roughly, {1.3 * math.exp(-0.2):.2f}x to {1.3 * math.exp(0.2):.2f}x",
+        "good: K = 1-3 not measured: predicted only roughly, 1.06x to 1.59x",
         "good: K = 4-6 not measured: predicted 1.30x or less",
     )
 

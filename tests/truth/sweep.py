@@ -18,6 +18,8 @@ from tuner.search.rounds import FinalRounds
 
 ASKED_AT_MOST = 120
 """Lives or repeats beyond which nobody follows the tool's advice."""
+FEWEST_ARMS = 2
+"""Of a round: a baseline and one finalist, who does not leave."""
 RECOMMENDED = (Verdict.SPECULATE, Verdict.SPECULATE_BELOW)
 
 
@@ -68,14 +70,19 @@ def confirm(lab: Lab, world: World, trials: list[Trial], protocol: Protocol) -> 
     while True:
         judgement = judge(screened, trials, protocol)
         rounds.want(judgement.arms, judgement.wanted)
-        failed = False
         if rounds.idle:
             return judgement.choices[0] or screened[0].choice
-        while not failed and (task := rounds.next(WORKER.device_key)):
+        # A life that failed may bar somebody; after a round one of two finalists may leave.
+        most = len(judgement.arms) if len(judgement.arms) > FEWEST_ARMS else ASKED_AT_MOST
+        for _ in range(most):
+            task = rounds.next(WORKER.device_key)
+            if task is None:
+                break
             trial = lab.life(Role.FINAL, task.candidate, protocol, task.round)
             trials.append(trial)
             rounds.finished(trial.record)
-            failed = not trial.record.ok
+            if not trial.record.ok:
+                break
         if world.life_fails or world.request_fails:  # else no fresh life bars anybody
             screened = screening(trials, world.loads).screened
 

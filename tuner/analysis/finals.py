@@ -4,6 +4,8 @@ The winner of a sweep was picked for a high figure, so its figure is too high; a
 the next by more than the effect. So the winner, its closest rival and their baselines are measured again in fresh
 lives, and the answer comes from those alone.
 
+Of two finalists one leaves as soon as what it may still gain is not worth its engine starts (tuner.analysis.leaving).
+
 The lives are judged at most twice, and each look spends its part of the error (tuner.analysis.levels): adding lives
 until something looks significant would find an effect where there is none.
 """
@@ -11,12 +13,13 @@ until something looks significant would find an effect where there is none.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.comparison import advantage, claimable_estimate, speedup_estimate
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.fresh import MOST_FAILURES, fresh_contender
+from tuner.analysis.leaving import leavers, proposed_loads
 from tuner.analysis.levels import Levels, Look, claim_of, final_levels, look_confidence, looks, per_sweep_confidence
 from tuner.analysis.power import lives_needed
 from tuner.analysis.rounds import Arm, arms
@@ -68,20 +71,23 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
     Depends on the trials alone, so that a sweep that was interrupted goes on as if it had not been.
     """
     nothing = (None,) * len(screened)
-    wanted_arms = finalists(screened)
-    if protocol.lives < 2 or not wanted_arms:
+    every_arm = finalists(screened)
+    if protocol.lives < 2 or not every_arm:
         return Judgement((), 0, 0, nothing)
     fresh = [trial for trial in trials if trial.record.role is Role.FINAL]
     first_lives = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
-    complete = complete_rounds(fresh, wanted_arms)
+    together = complete_rounds(fresh, every_arm)
     choices: tuple[Choice | None, ...] = nothing
     contenders: tuple[tuple[Contender, ...], ...] = ()
-    lives, judged, confidence = protocol.lives, 0, CONFIDENCE
+    judged: tuple[int, ...] = ()
+    lives, confidence = protocol.lives, CONFIDENCE
     for look in looks(protocol.lives, protocol.max_lives):
+        left = leavers(screened, fresh, together, lives, protocol.lives)
+        complete = complete_rounds(fresh, finalists(screened, left))
         if len(complete) < lives:
             break
-        judged, confidence = lives, look_confidence(look)
-        seen = [_look(at, (*first_lives, *fresh), complete[:lives], look, len(screened)) for at in screened]
+        judged, confidence = tuple(complete[:lives]), look_confidence(look)
+        seen = [_look(at, (*first_lives, *fresh), judged, look, len(screened), left) for at in screened]
         # What the first look settled stands: further lives were measured for another temperature.
         choices = tuple(
             old if old is not None and old.verdict is not Verdict.INCONCLUSIVE else new
@@ -92,22 +98,31 @@ def judge(screened: Sequence[Screened], trials: Sequence[Trial], protocol: Proto
         if more <= lives:
             break
         lives = more
-    broken = _failures(fresh, [arm for arm in wanted_arms if not arm.k]) >= MOST_FAILURES
+    arms_left = finalists(screened, leavers(screened, fresh, together, lives, protocol.lives))
+    complete = complete_rounds(fresh, arms_left)
+    broken = _failures(fresh, [arm for arm in arms_left if not arm.k]) >= MOST_FAILURES
     wanted = len(complete) if broken else lives
-    return Judgement(wanted_arms, wanted, len(complete), choices, tuple(complete[:judged]), confidence, contenders)
+    return Judgement(arms_left, wanted, len(complete), choices, judged, confidence, contenders)
 
 
-def finalists(screened: Sequence[Screened]) -> tuple[Candidate, ...]:
-    """Return what each round has to measure: the baselines, then the finalists; each once, () without a finalist."""
+def finalists(screened: Sequence[Screened], left: Collection[str] = ()) -> tuple[Candidate, ...]:
+    """Return what each round has to measure: the baselines, then the finalists; each once, () without a finalist.
+
+    left: keys of those that left.
+    """
     speculative: dict[str, Candidate] = {}
     baselines: dict[str, Candidate] = {}
     for at_temperature in screened:
-        for contender in at_temperature.finalists:
+        for contender in _staying(at_temperature, left):
             candidate = contender.figures.candidate
             speculative.setdefault(candidate.key, candidate)
             for baseline in (at_temperature.baseline.figures.candidate, candidate.baseline):
                 baselines.setdefault(baseline.key, baseline)
     return (*baselines.values(), *speculative.values())
+
+
+def _staying(screened: Screened, left: Collection[str]) -> tuple[Contender, ...]:
+    return tuple(c for c in screened.finalists if c.figures.candidate.key not in left)
 
 
 def complete_rounds(fresh: Sequence[Trial], wanted: Sequence[Candidate], role: Role = Role.FINAL) -> list[int]:
@@ -123,13 +138,20 @@ def _failures(fresh: Sequence[Trial], candidates: Sequence[Candidate]) -> int:
 
 
 def _look(
-    screened: Screened, trials: Sequence[Trial], rounds: Sequence[int], look: Look, answers: int
+    screened: Screened,
+    trials: Sequence[Trial],
+    rounds: Sequence[int],
+    look: Look,
+    answers: int,
+    left: Collection[str],
 ) -> tuple[Choice | None, tuple[Contender, ...]]:
     """Return the verdict of these rounds alone, and the finalists; nothing where nobody is to be confirmed here.
 
     trials: fresh lives, and the baselines' first lives: their answers are what outputs are compared with.
+    left: keys of finalists that left. The levels stay what they were with them.
     """
-    if not screened.finalists:
+    staying = _staying(screened, left)
+    if not staying:
         return None, ()
     found = {arm.candidate.key: only_rounds(arm, rounds) for arm in arms(trials)}
     reference = found[screened.baseline.figures.candidate.key]
@@ -138,25 +160,25 @@ def _look(
         fresh_contender(
             found[c.figures.candidate.key], reference, screened.loads, trials, levels.of_intervals, screened.goal
         )
-        for c in (screened.baseline, *screened.finalists)
+        for c in (screened.baseline, *staying)
     )
     choice = decide(base, contenders, screened.loads, screened.barred, levels, screened.resolve)
-    return _unless_others_pay(choice, screened), tuple(contenders)
+    return _unless_others_pay(choice, screened, staying), tuple(contenders)
 
 
-def _unless_others_pay(choice: Choice, screened: Screened) -> Choice:
+def _unless_others_pay(choice: Choice, screened: Screened, staying: Sequence[Contender]) -> Choice:
     """Return the choice, but no advice against speculation where another candidate paid in its single life."""
     if choice.verdict is not Verdict.DO_NOT:
         return choice
-    able = [c for c in screened.contenders if c.k and not c.reasons and c not in screened.finalists]
+    able = [c for c in screened.contenders if c.k and not c.reasons and c not in staying]
     level = per_sweep_confidence(len(able))
     for other in able:
         estimate = speedup_estimate(other.figures, screened.loads)
         if estimate is not None and estimate.above(0.0, level):
             measured = in_short(other.figures, screened.loads)
             why = (
-                f"{choice.why} But {other.name} was faster in its single life ({measured}) and was not measured again: "
-                f"lives differ more than the single ones showed."
+                f"{choice.why} But {other.name} was faster in its single life ({measured}) and was not measured as "
+                f"often: lives differ more than the single ones showed."
             )
             return replace(choice, verdict=Verdict.INCONCLUSIVE, why=why)
     return choice
@@ -177,8 +199,7 @@ def _levels(screened: Screened, look: Look, answers: int) -> Levels:
     Not the one of smaller K that was tied with it: it is the likelier to be slower. Where noise does not separate the
     two, single lives often have the wrong one in front: then each has a claim of its own.
     """
-    choice = screened.choice
-    proposed = choice.loads if choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else screened.loads
+    proposed = proposed_loads(screened)
 
     def speed(contender: Contender) -> float:
         estimate = speedup_estimate(contender.ranked, proposed)

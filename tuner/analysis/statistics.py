@@ -254,3 +254,12 @@ def sd_ratio(df: float, probability: float) -> float:
     from scipy.special import chdtri
 
     return math.sqrt(float(chdtri(df, 1 - probability)) / df)
+
+
+def expected_gain(lead: float, sd: float) -> float:
+    """Return E[max(0, X)] of a normal X with mean `lead`: sd (z Phi(z) + phi(z)), z = lead / sd."""
+    if sd <= 0.0:
+        return max(0.0, lead)
+    z = lead / sd
+    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return lead * 0.5 * math.erfc(-z / math.sqrt(2)) + sd * density

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tuner.analysis.prediction import Arc, Fit, ModelError, fit
+from tuner.analysis.statistics import expected_gain
 from tuner.analysis.steptime import Floats
 from tuner.records import Candidate, LoadPoint, Outcome
 from tuner.search.curves import Curve, History
@@ -135,12 +136,3 @@ def options(belief: Belief, best: Best, open_: Sequence[Candidate], noise: float
         lead = best.mean - float(belief.mean[i])
         found.append(Option(candidate, expected_gain(lead, told), float(belief.mean[i]), belief.sd(i)))
     return found
-
-
-def expected_gain(lead: float, sd: float) -> float:
-    """Return E[max(0, X)] of a normal X with mean `lead`: sd (z Phi(z) + phi(z)), z = lead / sd."""
-    if sd <= 0.0:
-        return max(0.0, lead)
-    z = lead / sd
-    density = math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    return lead * 0.5 * math.erfc(-z / math.sqrt(2)) + sd * density
