@@ -68,11 +68,9 @@ def with_predictions(found: Told, surface: Surface, tried: Sequence[Tried]) -> T
     """Add how far guided's predictions were off."""
     report = GuidedStrategy(surface).report(tried)
     grown = () if surface.family == PUBLISHED else growth_errors(surface, tried)  # there it is one table both ways
+    off = speedup_errors(surface, tried, report)
     return replace(
-        found,
-        growth_errors=grown,
-        speedup_errors=speedup_errors(surface, tried, report),
-        dropped_errors=speedup_errors(surface, tried, report, dropped=True),
+        found, growth_errors=grown, speedup_errors=off.told, rough_errors=off.rough, ranges_missed=off.missed
     )
 
 

@@ -100,7 +100,7 @@ def _row(of: Result) -> list[str]:
             "regret_confirmed_p95",
         )
     ]
-    starts = [f"{of['starts_per_draft_mean']:.2f}", f"{of['starts_mean']:.1f}", f"{of['starts_confirm_mean']}"]
+    starts = [f"{of['starts_per_draft_mean']:.2f}", f"{of['starts_mean']:.1f}", f"{of['starts_confirm_mean']:.1f}"]
     shares = [
         f"{100 * of[key]:.0f} %" if of[key] is not None else "-"
         for key in ("engine_seconds_vs_grid", "engine_seconds_vs_grid_confirmed")
@@ -125,17 +125,24 @@ def _pair(of: Result) -> str:
 
 
 def _predictions(guided: Result) -> list[str]:
+    told = guided.get("told_as_figures", 1.0)
     rows = {
-        "tokens per step": "growth_errors",
-        "speedup, drafts that ran twice or more": "speedup_errors",
-        "speedup, drafts dropped after one run": "dropped_errors",
+        "growth_errors": ("tokens per step", "-", "-"),
+        "speedup_errors": ("speedup, told as a figure", f"{100 * told:.0f} %", "-"),
+        "rough_errors": (
+            "speedup, told as a range",
+            f"{100 * (1 - told):.0f} %",
+            f"{100 * guided.get('ranges_hold', 1.0):.1f} %",
+        ),
+        "all_errors": ("speedup, all", "100 %", "-"),
     }
     found = [
-        [words, f"{guided[f'{key}_median']:.2f} %", f"{guided[f'{key}_p95']:.2f} %"]
-        for words, key in rows.items()
+        [words, share, f"{guided[f'{key}_median']:.2f} %", f"{guided[f'{key}_p95']:.2f} %", held]
+        for key, (words, share, held) in rows.items()
         if f"{key}_median" in guided
     ]
-    return _table(("predicted at K that were not measured", "median error", "p95"), found)
+    head = ("predicted at K that were not measured", "share", "median error", "p95", "the truth is in the range")
+    return _table(head, found)
 
 
 def _bars(bars: Mapping[str, bool]) -> list[str]:
@@ -155,11 +162,19 @@ def _kinds(kinds: Mapping[str, Result]) -> list[str]:
                 kind,
                 _pair(guided),
                 f"{guided['starts_per_draft_mean']:.2f}",
+                f"{100 * guided['engine_seconds_vs_grid_confirmed']:.0f} %",
                 _pair(grid),
                 f"{NAMES[rival]}: {_pair(by_name[rival])}, {by_name[rival]['starts_per_draft_mean']:.2f}",
             ]
         )
-    head = ("surfaces", "guided: mean, p95", "starts per draft", "grid", "best of those between, its starts")
+    head = (
+        "surfaces",
+        "guided: mean, p95",
+        "starts per draft",
+        "engine-seconds of the grid's, with confirming",
+        "grid",
+        "best of those between, its starts",
+    )
     losing = [
         f"{kind} ({', '.join(ahead)})"
         for kind, by_name in kinds.items()

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tests.searchbench.surfaces import BASELINE, Surface, weighted
+from tests.searchbench.surfaces import BASELINE, Surface
 from tuner.analysis.foretold import Foretold
 from tuner.records import Candidate, Observed, Outcome, Tried
 from tuner.search.guided import Guided
-
-RUNS = 2
-"""Of a draft, from which its time per step has a slope of its own; one run tells acceptance alone."""
+from tuner.search.left import predicted_speedups
 
 
 def growth_errors(surface: Surface, tried: Sequence[Tried]) -> tuple[float, ...]:
@@ -32,22 +31,33 @@ def growth_errors(surface: Surface, tried: Sequence[Tried]) -> tuple[float, ...]
     return tuple(found)
 
 
-def speedup_errors(
-    surface: Surface, tried: Sequence[Tried], report: Sequence[Foretold], *, dropped: bool = False
-) -> tuple[float, ...]:
-    """Return by how much the log speedup at unmeasured K is off, weighted over load points.
+@dataclass(frozen=True)
+class SpeedupErrors:
+    """By how much predicted log speedups at unmeasured K are off, weighted over load points.
 
-    report: guided's own.  Of drafts with RUNS runs or more; dropped: of those with fewer instead.
+    told: of those that the tuner tells as a figure.  rough: of those that it tells as a range.  missed: how many of
+    those ranges the truth lies outside of.
     """
-    base = next(one for one in tried if one.candidate.key == BASELINE.key)
-    gains: dict[str, dict[str, float]] = {}
-    for one in report:
-        fits = surface.arms[one.candidate.key].fits
-        few = len(_runs(tried, one.candidate.draft_name)) < RUNS
-        if one.measured is None and one.predicted is not None and fits and few == dropped:
-            gain = base.loads[one.load.key].log_tpot - one.predicted
-            gains.setdefault(one.candidate.key, {})[one.load.key] = gain
-    return tuple(abs(weighted(surface.loads, by_load) - surface.true_logs[key]) for key, by_load in gains.items())
+
+    told: tuple[float, ...] = ()
+    rough: tuple[float, ...] = ()
+    missed: int = 0
+
+
+def speedup_errors(surface: Surface, tried: Sequence[Tried], report: Sequence[Foretold]) -> SpeedupErrors:
+    """Return the errors of what the tuner says at the end of a search about the K that fit and were not measured.
+
+    report: guided's own.
+    """
+    told: list[float] = []
+    rough: list[float] = []
+    missed = 0
+    for key, one in predicted_speedups(report, tried).items():
+        if surface.arms[key].fits:
+            true = surface.true_logs[key]
+            (rough if one.rough else told).append(abs(one.log - true))
+            missed += one.rough and not one.bounds[0] <= math.exp(true) <= one.bounds[1]
+    return SpeedupErrors(tuple(told), tuple(rough), missed)
 
 
 @dataclass(frozen=True)

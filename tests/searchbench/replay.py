@@ -10,14 +10,15 @@ from statistics import fmean, stdev
 from tests.searchbench.lives import Noise, life_s, live
 from tests.searchbench.strategy import Strategy, measured_gains, ranked_by
 from tests.searchbench.surfaces import BASELINE, Surface
+from tuner.analysis.leaving import Race, leaver, smaller
 from tuner.records import Tried
 
 Rank = Callable[[Surface, Sequence[Tried]], list[str]]
 
 FINALISTS = 2
-LIVES = 3
-"""Of each finalist and of the baseline, after the search."""
-T_2_LIVES = 4.303
+LIVES = 4
+"""Of the baseline and of each finalist that does not leave, after the search: the tuner's own least."""
+T_LIVES = 3.182
 """Student's t, 97.5 %, with LIVES - 1 degrees of freedom."""
 SLOWDOWN = 0.01
 BEHIND = 0.05
@@ -27,12 +28,12 @@ BEHIND = 0.05
 class Told:
     """What came of one strategy on one surface.
 
-    starts: engine starts to locate the choice, the baseline's among them; confirming is as many again for every
-    strategy: CONFIRM_STARTS.  Seconds: of engines.  Regrets: of the choice after the search; after the search cut to
-    the starts that guided used; after fresh lives of the finalists.  slowdown, behind: the choice is claimed by an
-    interval over fresh lives to be faster than the baseline, or than the other finalist, and is truly slower by more
-    than SLOWDOWN, or BEHIND.  Errors: of guided's predictions at K that it did not measure; dropped: of drafts that it
-    gave a single run.
+    starts: engine starts to locate the choice, the baseline's among them; confirm_starts: those of the rounds of fresh
+    lives and of the closing baseline.  Seconds: of engines.  Regrets: of the choice after the search; after the search
+    cut to the starts that guided used; after fresh lives of the finalists.  slowdown, behind: the choice is claimed by
+    an interval over fresh lives to be faster than the baseline, or than the other finalist, and is truly slower by more
+    than SLOWDOWN, or BEHIND.  Errors: of guided's predictions at K that it did not measure: of speedups told as figures
+    and, rough, of those told as ranges; ranges_missed: how many of these the truth lies outside of.
     """
 
     surface: str
@@ -41,6 +42,7 @@ class Told:
     life_sd: float
     drafts: int
     starts: int
+    confirm_starts: int
     locate_s: float
     confirm_s: float
     regret: float
@@ -51,10 +53,8 @@ class Told:
     behind: bool = False
     growth_errors: tuple[float, ...] = ()
     speedup_errors: tuple[float, ...] = ()
-    dropped_errors: tuple[float, ...] = ()
-
-
-CONFIRM_STARTS = (FINALISTS + 1) * LIVES + 1
+    rough_errors: tuple[float, ...] = ()
+    ranges_missed: int = 0
 
 
 def search(surface: Surface, strategy: Strategy, noise: Noise, budget: int | None = None) -> list[Tried]:
@@ -79,6 +79,9 @@ def told(surface: Surface, tried: Sequence[Tried], rank: Rank, noise: Noise, equ
     order = rank(surface, tried)
     cut = order if equal >= len(tried) else rank(surface, tried[: max(1, equal)])
     finalists = [key for key in order if surface.k[key] and surface.arms[key].fits][:FINALISTS]
+    single = measured_gains(surface, tried)
+    rounds, left = _rounds(surface, finalists, single, noise)
+    lives = [key for gains in rounds for key in gains]
     found = Told(
         surface.name,
         surface.family,
@@ -86,21 +89,42 @@ def told(surface: Surface, tried: Sequence[Tried], rank: Rank, noise: Noise, equ
         noise.life_sd,
         len(surface.drafts),
         len(tried),
+        len(lives) + 1,
         sum(life_s(surface, one.candidate.key) for one in tried),
-        LIVES * sum(life_s(surface, key) for key in (*finalists, BASELINE.key)) + life_s(surface, BASELINE.key),
+        sum(life_s(surface, key) for key in (*lives, BASELINE.key)),
         surface.regret(order[0]),
         surface.regret(cut[0]),
         0.0,
         surface.k[order[0]],
     )
-    return _confirmed(surface, finalists, noise, found)
+    return _confirmed(surface, [key for key in finalists if key != left], rounds, found)
 
 
-def _confirmed(surface: Surface, finalists: Sequence[str], noise: Noise, found: Told) -> Told:
-    """Add what fresh lives of the finalists and the baseline say: the same rule on the means over lives."""
-    arms = [BASELINE, *(c for c in surface.candidates if c.key in finalists)]
-    rounds = [measured_gains(surface, [live(surface, c, noise, life) for c in arms]) for life in range(1, LIVES + 1)]
-    means = {key: fmean(gains[key] for gains in rounds) for key in rounds[0]}
+Gains = dict[str, float]
+
+
+def _rounds(surface: Surface, finalists: Sequence[str], single: Gains, noise: Noise) -> tuple[list[Gains], str | None]:
+    """Return the log speedups of each round, and which finalist left: by the tuner's own rule, for every strategy."""
+    arms = {c.key: c for c in surface.candidates if c.key in finalists}
+    rounds: list[Gains] = []
+    leads: list[float] = []
+    left = None
+    for life in range(1, LIVES + 1):
+        alive = [arms[key] for key in finalists if key != left]
+        rounds.append(measured_gains(surface, [live(surface, c, noise, life) for c in (BASELINE, *alive)]))
+        if len(alive) == FINALISTS:
+            first, second = finalists
+            leads.append(rounds[-1][first] - rounds[-1][second])
+            race = Race(tuple(leads), single[first] - single[second], smaller(arms[first], arms[second]))
+            found = leaver(race, LIVES, LIVES)
+            left = None if found is None else finalists[found[1] > 0]
+    return rounds, left
+
+
+def _confirmed(surface: Surface, staying: Sequence[str], rounds: Sequence[Gains], found: Told) -> Told:
+    """Add what fresh lives of the baseline and of who stayed say: the same rule on the means over lives."""
+    keys = (BASELINE.key, *staying)
+    means = {key: fmean(gains[key] for gains in rounds) for key in keys}
     ses = {key: stdev([gains[key] for gains in rounds]) / math.sqrt(LIVES) for key in means}
     choice, *others = ranked_by(means, ses, surface.k)
     slower = surface.k[choice] > 0 and surface.true_logs[choice] < -SLOWDOWN
@@ -113,7 +137,7 @@ def _confirmed(surface: Surface, finalists: Sequence[str], noise: Noise, found: 
     )
 
 
-def _low(rounds: Sequence[dict[str, float]], one: str, other: str) -> float:
+def _low(rounds: Sequence[Gains], one: str, other: str) -> float:
     """Return the lower 95 % bound of how much faster `one` is, from the differences of its lives."""
     gaps = [gains[one] - gains[other] for gains in rounds]
-    return fmean(gaps) - T_2_LIVES * stdev(gaps) / math.sqrt(len(gaps))
+    return fmean(gaps) - T_LIVES * stdev(gaps) / math.sqrt(len(gaps))

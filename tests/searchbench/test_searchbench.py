@@ -28,7 +28,7 @@ from tuner.engine.sim.model import mean_tokens, tokens_per_step, true_tpot_s
 from tuner.engine.sim.profile import DraftModel, Profile, TargetModel
 from tuner.records import GrowthSource
 
-FOUND = Told("a", "simulated", ("bend",), 0.0, 2, 7, 100.0, 300.0, 0.001, 0.001, 0.0, 3)
+FOUND = Told("a", "simulated", ("bend",), 0.0, 2, 7, 10, 100.0, 300.0, 0.001, 0.001, 0.0, 3)
 
 
 # --- truth ------------------------------------------------------------------------------------------------------------
@@ -146,7 +146,10 @@ def test_regret_starts_and_seconds_of_one_search() -> None:
     assert found.regret_confirmed == found.regret
     keys = [candidate("a", k).key for k in (1, 2)]
     assert found.locate_s == pytest.approx(life_s(PEAK, BASELINE.key) + sum(life_s(PEAK, key) for key in keys))
-    assert found.confirm_s == pytest.approx(4 * life_s(PEAK, BASELINE.key) + 3 * sum(life_s(PEAK, k) for k in keys))
+    # K = 1 is far behind and leaves after one round; four lives of K = 2 and of the baseline, which closes the search.
+    fresh = 5 * life_s(PEAK, BASELINE.key) + life_s(PEAK, keys[0]) + 4 * life_s(PEAK, keys[1])
+    assert found.confirm_starts == 10
+    assert found.confirm_s == pytest.approx(fresh)
 
 
 def test_confident_wrong_answers_are_counted() -> None:
@@ -175,6 +178,8 @@ def test_bars_by_hand() -> None:
         "growth_error_median": replace(good, growth_errors=(0.04,)),
         "speedup_error_p95": replace(good, speedup_errors=(0.01, 0.01, 0.01, 0.07)),
         "speedup_error_median": replace(good, speedup_errors=(0.06,)),
+        "told_as_figures": replace(good, rough_errors=(0.1,)),
+        "ranges_hold": replace(good, speedup_errors=(0.01,) * 9, rough_errors=(0.1,), ranges_missed=1),
         "beats_grid": replace(good, regret=0.06),
         "confident_wrong_answers": replace(good, slowdown=True),
     }.items():
