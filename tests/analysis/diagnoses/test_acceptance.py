@@ -160,3 +160,17 @@ def test_without_counters_nothing_is_said_of_acceptance(make_trial: Make) -> Non
     ]
     blind = replace(trial, record=replace(trial.record, loads=(replace(measured, repeats=tuple(bare)),)))
     assert said("draft_too_weak", seen([make_trial(tpot=drifting(0.02)), blind])) == []
+
+
+def test_no_k_below_1_is_advised(make_trial: Make) -> None:
+    one = make_trial(1, k=1, acceptance=(0.45,), tpot=drifting(0.017))
+    told = the("acceptance_below_half", seen([make_trial(tpot=drifting(0.02)), one]))
+    assert told.next_step == "Keep it. A draft that guesses better would gain more."
+
+
+def test_no_k_is_kept_where_none_pays(make_trial: Make) -> None:
+    eight = (0.85, 0.72, 0.6, 0.5, 0.4, 0.3, 0.2, 0.12)
+    short = make_trial(1, k=3, acceptance=eight[:3], tpot=drifting(0.022))
+    long = make_trial(2, k=8, acceptance=eight, tpot=drifting(0.033))
+    told = the("k_too_long", seen([make_trial(tpot=drifting(0.02)), short, long]))
+    assert told.next_step.startswith("Leave K = 8 out") and "Keep" not in told.next_step

@@ -44,6 +44,8 @@ def test_where_memory_ran_out_is_told_by_the_line_and_by_how_far_it_came(
         ("out_of_memory_verification", "memory_in_verification"),
         ("out_of_memory_load", "memory_in_verification"),
         ("kv_cache_below_context", "memory_for_kv_cache"),
+        ("no_memory_for_kv_cache", "memory_for_kv_cache"),
+        ("kv_cache_not_free", "memory_at_start"),
     ],
 )
 def test_a_named_cause_counts_more_than_the_line(make_trial: Make, named: str, code: str) -> None:

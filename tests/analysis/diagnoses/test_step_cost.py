@@ -105,3 +105,12 @@ def test_a_step_that_grows_with_k_asks_for_fewer_layers(make_trial: Make) -> Non
     plain = with_gpu(make_trial(tpot=drifting(0.02)), 0.98)
     drafts = [with_gpu(slow(make_trial, 0.02, k=k, number=k), 0.5) for k in (2, 4)]
     assert "fewer layers" in the("engine_overhead", seen([plain, *drafts])).next_step
+
+
+def test_a_larger_k_is_not_advised_where_little_is_accepted(make_trial: Make) -> None:
+    def next_step(acceptance: tuple[float, ...]) -> str:
+        draft = with_gpu(make_trial(1, k=3, acceptance=acceptance, tpot=drifting(0.03)), 0.5)
+        return the("engine_overhead", seen([with_gpu(make_trial(tpot=drifting(0.02)), 0.98), draft])).next_step
+
+    assert "a larger K pays it off" in next_step((0.95, 0.92, 0.9))
+    assert "guesses better" in next_step((0.3, 0.1, 0.0)) and "pays it off" not in next_step((0.3, 0.1, 0.0))

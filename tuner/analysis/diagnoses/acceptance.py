@@ -81,7 +81,7 @@ def k_too_long(seen: Measured) -> Iterator[Diagnosis]:
         better = _clearly_faster(line, longest)
         if better:
             of_the_answer = (one for one in better if one[0].candidate.key == best.key)
-            yield _too_long(line, points[0], *next(of_the_answer, max(better, key=lambda one: one[1].mean)))
+            yield _too_long(seen, line, points[0], *next(of_the_answer, max(better, key=lambda one: one[1].mean)))
 
 
 def below_half(seen: Measured) -> Iterator[Diagnosis]:
@@ -111,9 +111,9 @@ def below_half(seen: Measured) -> Iterator[Diagnosis]:
             ),
             confidence=Confidence.MEDIUM,
             next_step=(
-                f"Keep it. {'A' if smaller else f'Try K below {answer.best.k}; a'} draft that guesses better would "
-                "gain "
-                f"more."
+                "Keep it. A draft that guesses better would gain more."
+                if smaller or answer.best.k == 1
+                else f"Keep it. Try K below {answer.best.k}; a draft that guesses better would gain more."
             ),
         )
 
@@ -207,7 +207,7 @@ def _clearly_faster(line: Line, longest: TrialFigures) -> list[tuple[TrialFigure
     return [(one, lead) for one, lead in leads if lead is not None and lead.above(0.0)]
 
 
-def _too_long(line: Line, point: Point, better: TrialFigures, lead: Estimate) -> Diagnosis:
+def _too_long(seen: Measured, line: Line, point: Point, better: TrialFigures, lead: Estimate) -> Diagnosis:
     k, interval = point.k, lead.interval()
     spread = f" (95 % {exp(interval[0]):.2f}-{exp(interval[1]):.2f})" if interval else ""
     shares = " ".join(f"{100 * (figure.value or 0.0):.0f}" for figure in point.load.acceptance_by_position)
@@ -222,5 +222,9 @@ def _too_long(line: Line, point: Point, better: TrialFigures, lead: Estimate) ->
             f"K = {better.candidate.k} is {exp(lead.mean):.2f}x as fast as K = {k}{spread}, n = {lead.n} prompts",
         ),
         confidence=Confidence.HIGH if min(better.lives, point.trial.lives) > 1 else Confidence.MEDIUM,
-        next_step=f"Keep K at {better.candidate.k} or near it, and leave K = {k} out of the search space.",
+        next_step=(
+            f"Keep K at {better.candidate.k} or near it, and leave K = {k} out of the search space."
+            if seen.wins(line)
+            else f"Leave K = {k} out of the search space; K = {better.candidate.k} is not shown to pay either."
+        ),
     )

@@ -29,7 +29,7 @@ class _Kind:
 _KINDS = (
     _Kind(
         "memory_for_kv_cache",
-        re.compile(r"kv_cache_(?!not_free)"),
+        re.compile(r"kv_cache(?!_not_free)"),
         re.compile(r"No available memory for the cache blocks|KV cache is needed|that can be stored in KV cache", re.I),
         None,
         "With {names} too little memory is left for the KV cache: draft weights and draft cache take it.",

@@ -23,6 +23,9 @@ IDLE = 0.2
 HOLDS = 0.75
 """Share of the first positions from which acceptance is not what keeps a draft from paying."""
 
+REJECTED = 0.5
+"""Share of the first positions below which no larger K pays."""
+
 
 def draft_too_slow(seen: Measured) -> Iterator[Diagnosis]:
     """A draft that pays nowhere is less than 5x (10x) faster than its target.
@@ -56,7 +59,7 @@ def engine_overhead(seen: Measured) -> Iterator[Diagnosis]:
             what=f"With {label} the device waits for the engine: launching and scheduling cost time, not computing.",
             evidence=(f"GPU busy with and without it, {'; '.join(busy)}", *([split[0]] if split else [])),
             confidence=_overhead_confidence(seen, line, idle),
-            next_step=split[1] if split else _either(line, idle[0]),
+            next_step=_better_draft(seen, idle[0]) or (split[1] if split else _either(line, idle[0])),
         )
 
 
@@ -192,6 +195,16 @@ def _split(line: Line, point: Point) -> tuple[str, str] | None:
     if grows >= fixed:
         return evidence, "Each proposed token launches every layer of the draft: take one with fewer layers."
     return evidence, _larger_k(point, max(measured))
+
+
+def _better_draft(seen: Measured, point: Point) -> str:
+    """Return what to do where little is accepted, "" elsewhere: more tokens would be rejected as well."""
+    held = seen.first_positions(point, 3)
+    if held is None or held.value is None or held.value >= REJECTED:
+        return ""
+    return (
+        "Take a draft that guesses better or has fewer layers: a larger K spreads this over tokens that are rejected."
+    )
 
 
 def _larger_k(point: Point, largest: int) -> str:
