@@ -103,6 +103,8 @@ def context_cases() -> list[Case]:
             plain(args={"max_model_len": 8192}, VLLM_ALLOW_LONG_MAX_MODEL_LEN="1"),
             plain(args={"max_model_len": 8192, "hf_overrides": {"rope_scaling": {}}}),
             plain(files(model_max_length=8192), {"max_model_len": 8192}),
+            plain(files(), {"max_model_len": 8192, "rope_scaling": {"rope_type": "yarn", "factor": 4.0}}),
+            plain(files(), {"max_model_len": 8192, "hf_config_path": "/other"}),
         ),
         same(
             "draft_context_shorter",

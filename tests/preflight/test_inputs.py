@@ -76,6 +76,16 @@ def test_a_tokenizers_own_limit_is_not_the_engines(make_model: MakeModel, by_wor
     assert check(space(), model)["chat"].max_model_len == 64
 
 
+def test_a_context_that_arguments_change_is_not_read_from_the_files(
+    make_model: MakeModel, by_words: list[TokenizerSpec]
+) -> None:
+    model = make_model(context=29)
+    overrides = {"rope_scaling": {"rope_type": "yarn", "factor": 4.0}}
+    assert check(space(engine_args={"hf_overrides": overrides}), model)["chat"].max_model_len is None
+    with pytest.raises(EvalSetError, match="max_model_len 25"):
+        check(space(engine_args={"hf_overrides": overrides, "max_model_len": 25}), model)
+
+
 def test_the_smallest_max_model_len_counts(make_model: MakeModel, by_words: list[TokenizerSpec]) -> None:
     model = make_model()
     assert check(space(engine_args={"max_model_len": 40}), model)["chat"].max_model_len == 40

@@ -19,6 +19,8 @@ _LENGTH_KEYS = (
 )
 _ALREADY_SCALED = ("default", "su", "longrope", "llama3", "mrope", "deepseek_llama_scaling")
 _YARN = ("yarn", "deepseek_yarn")
+REPLACE_CONFIG = ("hf_overrides", "rope_scaling", "hf_config_path")
+"""Engine arguments with which the model's own config.json is not what the engine goes by (rope_scaling: to 0.11)."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "K": 2**10, "M": 2**20, "G": 2**30}
 
 

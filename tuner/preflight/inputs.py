@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tuner.errors import EvalSetError
-from tuner.preflight.context import context_limit, trained_context
+from tuner.preflight.context import REPLACE_CONFIG, context_limit, trained_context
 from tuner.preflight.lengths import PromptLengths, check_fit, prompts_in_use, summarise
 from tuner.preflight.model_files import check_tokenizer, read_config
 from tuner.preflight.models import find_model
@@ -50,7 +50,8 @@ def _max_model_lens(space: SearchSpace) -> tuple[Json, ...]:
 
 
 def _limit(space: SearchSpace, target: Path) -> int | None:
-    trained = trained_context(read_config(target, "target"))
+    replaced = any(space.engine_args.get(name) for name in REPLACE_CONFIG)
+    trained = None if replaced else trained_context(read_config(target, "target"))
     return context_limit(_max_model_lens(space), trained)
 
 

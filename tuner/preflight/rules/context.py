@@ -8,7 +8,7 @@ with the CPU build: such drafts are verified and counted, and none is accepted.
 
 from __future__ import annotations
 
-from tuner.preflight.context import parse_max_model_len
+from tuner.preflight.context import REPLACE_CONFIG, parse_max_model_len
 from tuner.preflight.rules.setting import Setting
 from tuner.records.notice import Level, Notice
 
@@ -20,7 +20,9 @@ def beyond_trained(setting: Setting) -> Notice | None:
     asked, trained = parse_max_model_len(setting.engine_args.get("max_model_len")), setting.target.context
     if asked is None or trained is None or asked <= trained:
         return None
-    if setting.env.get(_ALLOWED) in ("1", "true", "True") or setting.engine_args.get("hf_overrides"):
+    if setting.env.get(_ALLOWED) in ("1", "true", "True") or any(
+        setting.engine_args.get(name) for name in REPLACE_CONFIG
+    ):
         return None
     if asked <= (setting.target.integer("model_max_length") or 0):
         return None
