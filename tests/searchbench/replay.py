@@ -115,7 +115,8 @@ def _rounds(surface: Surface, finalists: Sequence[str], single: Gains, noise: No
         if len(alive) == FINALISTS:
             first, second = finalists
             leads.append(rounds[-1][first] - rounds[-1][second])
-            race = Race(tuple(leads), single[first] - single[second], smaller(arms[first], arms[second]))
+            before = single[first] - single[second] if first in single and second in single else None
+            race = Race(tuple(leads), before, smaller(arms[first], arms[second]))
             found = leaver(race, LIVES, LIVES)
             left = None if found is None else finalists[found[1] > 0]
     return rounds, left
