@@ -56,6 +56,6 @@ def test_the_command_prints_what_is_asked_for_and_writes_all(tmp_path: Path) -> 
         assert done.exit_code == 0, done.output
         assert done.output.startswith(begins)
     done = CliRunner().invoke(report, [str(run)])
-    assert "artifact:" in done.output
+    assert f"page: {run / pages.PAGE}" in done.output
     for name in (pages.PAGE, pages.PULL_REQUEST, "report.md"):
         assert (run / name).is_file()

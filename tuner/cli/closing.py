@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tuner.page.pages import PAGE
 from tuner.records import Answer, Failure, Json, Metric, TrialFigures, TrialRecord
 from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
@@ -42,6 +43,7 @@ def closing_table(report: Report, width: int | None = None) -> str:
         for trial, reason in report.findings.failed.items():
             console.print(f"failed: {trial}: {reason}", style="red", markup=False, highlight=False)
         console.print(f"artifact: {report.artifact}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"page: {report.run / PAGE}", markup=False, highlight=False, soft_wrap=True)
     return capture.get()
 
 
