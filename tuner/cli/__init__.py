@@ -62,7 +62,23 @@ class LazyGroup(click.Group):
         near = get_close_matches(args[0], _COMMANDS, n=1) if args and args[0] not in _COMMANDS else []
         if near and not args[0].startswith("-"):
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None and (option := _given_twice(command, rest)):
+            ctx.fail(f"{option} is given twice, and it takes one value. Keep one of the two.")
+        return name, command, rest
+
+
+def _given_twice(command: click.Command, arguments: list[str]) -> str | None:
+    """Return an option with one value that stands twice on the command line: click would take the last without a word.
+
+    None where there is none, and where the command line is wrong in another way, which click will say.
+    """
+    try:
+        order = command.make_parser(click.Context(command)).parse_args(list(arguments))[2]
+    except click.UsageError:
+        return None
+    options = [one for one in order if isinstance(one, click.Option) and not (one.multiple or one.is_flag or one.count)]
+    return next((one.opts[-1] for i, one in enumerate(options) if one in options[:i]), None)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -115,12 +131,13 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def _stop_at_old_options(error: click.ClickException, arguments: Sequence[str]) -> None:
-    """Exit with the new form where the option that nothing knows is one of vLLM's."""
+    """Exit with the right place where the option that nothing knows is one of vLLM's, or a key of search spaces."""
     if not isinstance(error, click.NoSuchOption):
         return
     from tuner.cli.old_options import old_options
+    from tuner.cli.space_options import space_option
 
-    old = old_options(arguments)
+    old = old_options(arguments) or space_option(error.option_name, arguments)
     if old is not None:
         _tell(old, as_json="--json" in arguments)
         sys.exit(old.exit_code)
