@@ -42,7 +42,7 @@ def preflight(
     """
     from tuner.cli.preflight_table import document, error_notice, preflight_table
     from tuner.preflight.examine import RefusedByFiles
-    from tuner.preflight.memory import parse_size
+    from tuner.preflight.memory import parse_device_size
     from tuner.prepare import SweepRequest, prepare
     from tuner.records.notice import Level
 
@@ -54,7 +54,7 @@ def preflight(
         engine,
         download,
         distribution_samples=distribution_samples,
-        device_memory=parse_size(device_memory) if device_memory else None,
+        device_memory=parse_device_size(device_memory) if device_memory else None,
     )
     found: list[Inspected] = []
     prepared, error = None, None
