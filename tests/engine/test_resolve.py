@@ -122,3 +122,10 @@ def test_the_simulated_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         resolve_engine("sim:preset")
     with pytest.raises(EngineNotFound, match=r"fast\.yaml does not exist"):
         resolve_engine("sim:fast.yaml")
+
+
+def test_a_shell_script_that_runs_a_python_is_run_itself(engines_python: Path, tmp_path: Path) -> None:
+    shim = tmp_path / "python3"  # as pyenv puts them on PATH
+    shim.write_text(f'#!/usr/bin/env bash\nset -e\nexec "{engines_python}" "$@"\n')
+    shim.chmod(0o755)
+    assert resolve_engine(str(shim)) == Engine("vllm", str(shim), "0.26.0", "cuda")

@@ -26,6 +26,8 @@ SIM_VERSION = f"{IMITATED_VLLM_VERSION}+sim"
 
 PROBE_TIMEOUT_S = 60.0
 
+_SHELLS = ("sh", "bash", "dash", "zsh")
+
 _PROBE = """
 import importlib.util, json, sys
 from importlib import metadata
@@ -112,7 +114,7 @@ def _environments_interpreter(directory: Path) -> Path:
 
 
 def _scripts_interpreter(path: Path) -> Path | None:
-    """Return the interpreter in a script's first lines, None for a binary.
+    """Return the interpreter in a script's first lines, None for what runs as it is: a binary, a shell wrapper.
 
     pip writes `#!/path/python`, or, where that is too long for the kernel, a shell line that executes it.
     """
@@ -123,9 +125,13 @@ def _scripts_interpreter(path: Path) -> Path | None:
     first, _, rest = head.decode(errors="replace").partition("\n")
     words = first[2:].split()
     if words and Path(words[0]).name == "sh":
-        words = _words_of_exec_line(rest)
+        words = _words_of_exec_line(rest) or words[:1]
     if words and Path(words[0]).name == "env":
         words = [found for word in words[1:2] if (found := shutil.which(word))]
+    if words and Path(words[0]).name in _SHELLS:
+        if path.name.startswith("python"):
+            return None  # a wrapper that runs a Python, as pyenv's; any other script is not run to find out
+        words = []
     if not words or not Path(words[0]).exists():
         raise EngineNotFound(f"--engine {path}: its first line, {first!r}, names no interpreter here.", _HOW_TO_NAME)
     return Path(words[0])
