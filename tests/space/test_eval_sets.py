@@ -119,6 +119,16 @@ def test_other_encodings_are_refused(tmp_path: Path) -> None:
     assert "mine.jsonl:2: byte 9 of the line is not UTF-8" in refusal(tmp_path, latin).message
 
 
+@pytest.mark.parametrize(
+    ("start", "name"), [(b"PAR1\x15", "Parquet"), (b"\x1f\x8b\x08", "gzip"), (b"PK\x03\x04\x14", "ZIP")]
+)
+def test_files_that_are_no_text_are_named(tmp_path: Path, start: bytes, name: str) -> None:
+    path = tmp_path / "mine.jsonl"
+    path.write_bytes(start)
+    with pytest.raises(EvalSetError, match=name):
+        load_eval_set(path)
+
+
 def test_line_separators_inside_a_string_do_not_end_a_line(tmp_path: Path) -> None:
     text = "one\u2028two\u0085three"
     path = write(tmp_path, json.dumps({"id": "a", "category": "c", "prompt": text}, ensure_ascii=False))

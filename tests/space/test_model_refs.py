@@ -61,3 +61,9 @@ def test_a_candidate_is_resolved_but_for_import_paths(here: Path) -> None:
     custom = Candidate({}, Speculation("custom_class", 3, "mine", "pkg.Proposer"))
     assert resolve_candidate(custom) == custom
     assert resolve_candidate(Candidate()) == Candidate()
+
+
+def test_a_web_address_is_answered_with_its_hub_id() -> None:
+    with pytest.raises(SpaceError, match="web address") as raised:
+        resolve_model("https://huggingface.co/org/model/tree/main")
+    assert "org/model" in raised.value.next_step.split()

@@ -193,6 +193,8 @@ def test_a_protocol_that_proves_less_says_so(load: Load, protocol: str, words: s
         ("env: {HF_TOKEN: x}", "looks like a secret", "demo.yaml"),
         ("env: {my_api_key: x}", "looks like a secret", "demo.yaml"),
         ("env: {DB_PASSWORD: x}", "looks like a secret", "demo.yaml"),
+        ("env: {VLLM_CPU_KVCACHE_SPACE: 1GB}", "must be a whole number of GiB, not '1GB'", "demo.yaml"),
+        ("env: {VLLM_CPU_KVCACHE_SPACE: '0.5'}", "must be a whole number of GiB", "demo.yaml"),
         ("env: {A: true}", "env.A must be text", "Change"),
         ("env: {A: 1.5}", "env.A must be text", "Change"),
         ("env: {A B: x}", "no name of an environment variable", "demo.yaml"),
@@ -323,6 +325,12 @@ def test_more_requests_than_a_batch_takes_are_refused(load: Load, where: str) ->
     assert "space.yaml:7: " in error.message
     assert "load_points[1] has concurrency 9, but max_num_seqs is 8" in error.message
     load(points.replace("9]", "8]"))
+
+
+def test_a_batch_of_fewer_tokens_than_requests_is_refused(load: Load) -> None:
+    text = f"{BASE}engine_args: {{max_num_seqs: 8, max_num_batched_tokens: 4}}\n"
+    assert "max_num_batched_tokens 4 is below max_num_seqs 8" in refused(load, text).message
+    load(text.replace("tokens: 4", "tokens: 8"))
 
 
 def test_a_load_point_written_twice_is_refused(load: Load) -> None:

@@ -55,6 +55,15 @@ def check_concurrency(yaml: YamlText, file: SpaceFile) -> None:
             raise yaml.error(("load_points", i), message, "Raise `max_num_seqs:`, or leave that concurrency out.")
 
 
+def check_batched_tokens(yaml: YamlText, file: SpaceFile) -> None:
+    """Refuse a batch of fewer tokens than requests, which every engine refuses when it starts.  Raises SpaceError."""
+    given = {**file.engine_args, **file.unchecked_engine_args}
+    tokens, requests = given.get("max_num_batched_tokens"), given.get("max_num_seqs")
+    if isinstance(tokens, int) and isinstance(requests, int) and tokens < requests:
+        message = f"max_num_batched_tokens {tokens} is below max_num_seqs {requests}: the engine refuses it."
+        raise yaml.error(("engine_args", "max_num_batched_tokens"), message, "Raise `max_num_batched_tokens:`.")
+
+
 def check_metric(yaml: YamlText, file: SpaceFile) -> None:
     """Refuse E2E latency as the metric where the arms' answers may differ in length.  Raises SpaceError."""
     if file.objective.metric != "e2e":

@@ -6,6 +6,7 @@ is newer than this table goes under `unchecked_engine_args` in the search space.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
 from tuner.records import Json
@@ -271,9 +272,13 @@ def engine_arg_problem(name: str, value: Json) -> str | None:
         return "must be a number above 0 and at most 1"
     if name in _COUNTS and (not isinstance(value, int) or value < 1):
         return "must be an integer of 1 or more"
-    return None
+    if name == "max_model_len" and isinstance(value, str) and not re.fullmatch(_LENGTH, value):
+        return "must be a number of tokens, like 4096 or 4k"
+    return f"must be one of {', '.join(_DTYPES)}" if name == "dtype" and value not in _DTYPES else None
 
 
+_LENGTH = r"(?i:auto)|-1|\d+|\d+(\.\d+)?[kmgtKMGT]"  # as vLLM's parser reads it
+_DTYPES = ("auto", "half", "float16", "bfloat16", "float", "float32")
 _COUNTS = frozenset({"tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size", "max_num_seqs"})
 
 

@@ -157,6 +157,14 @@ def read_bytes(path: Path) -> bytes:
         raise EvalSetError(f"{path} cannot be read: {error.strerror}", "Check the path and its permissions.") from error
 
 
+_OTHER_FILES = (
+    (b"PAR1", "a Parquet file", "Write its rows as JSONL: pandas' to_json(..., orient='records', lines=True) does."),
+    (b"\x1f\x8b", "compressed (gzip)", "Unpack it: gunzip."),
+    (b"PK\x03\x04", "a ZIP archive or a spreadsheet", "Unpack it, or save the table's rows as JSONL."),
+)
+"""First bytes of files that are taken for eval sets; what they are; what to do."""
+
+
 def split_lines(data: bytes, path: Path) -> tuple[list[tuple[int, str]], EvalSetNotes]:
     """Return the non-blank lines with their numbers (from 1), and what was put right.
 
@@ -166,6 +174,9 @@ def split_lines(data: bytes, path: Path) -> tuple[list[tuple[int, str]], EvalSet
     """
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         raise EvalSetError(f"{path} is UTF-16 or UTF-32", f"Convert it: iconv -t UTF-8 {path} > new.jsonl")
+    for start, name, step in _OTHER_FILES:
+        if data.startswith(start):
+            raise EvalSetError(f"{path} is {name}, not text", step)
     raw = data.removesuffix(b"\n").split(b"\n") if data else []
     texts = [
         (number, _decode(line.removeprefix(codecs.BOM_UTF8), number, path).strip())

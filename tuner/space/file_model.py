@@ -116,16 +116,19 @@ def _env_value(value: object) -> object:
 
 SECRET_NAME = re.compile(r"TOKEN(?!IZ|S)|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SET_BY_TUNER = ("CUDA_VISIBLE_DEVICES", "VLLM_PORT", "PROMETHEUS_MULTIPROC_DIR")
+_WHOLE_NUMBERS = {"VLLM_CPU_KVCACHE_SPACE": " of GiB", "VLLM_CPU_NUM_OF_RESERVED_CPU": " of cores"}
 
 
 def _env(value: dict[str, str]) -> dict[str, str]:
-    for name in value:
+    for name, text in value.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise _wrong(f"{name!r} is no name of an environment variable")
         if SECRET_NAME.search(name):
             raise _wrong(f"{name} looks like a secret, and this file is kept with the results; export it in the shell")
         if name in _SET_BY_TUNER:
             raise _wrong(f"{name} is set by the tuner for each engine; leave it out")
+        if name in _WHOLE_NUMBERS and not re.fullmatch(r"\d+", text.strip()):
+            raise _wrong(f"{name} must be a whole number{_WHOLE_NUMBERS[name]}, not {text!r}")
     return value
 
 

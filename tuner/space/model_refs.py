@@ -29,8 +29,10 @@ def resolve_model(ref: str) -> str:
 
     `demo:NAME`: the demo model's directory.  An existing directory, seen from here or else from $TUNER_MODELS, and
     whatever is written as a path (/, ./, ../, ~/): its absolute path.  Anything else is a hub id and stays as it is.
-    Raises SpaceError for a `demo:` name that cannot be one.
+    Raises SpaceError for a `demo:` name that cannot be one, and for a web address.
     """
+    if "://" in ref:
+        raise _web_address(ref)
     if ref.startswith(DEMO_PREFIX):
         return str(demo_models_dir() / _demo_name(ref))
     path = Path(ref).expanduser() if ref.startswith("~/") else Path(ref)
@@ -59,6 +61,13 @@ def resolve_candidate(candidate: Candidate) -> Candidate:
     if spec is None or spec.draft is None or spec.method == "custom_class":
         return candidate
     return replace(candidate, speculation=replace(spec, draft=resolve_model(spec.draft)))
+
+
+def _web_address(ref: str) -> SpaceError:
+    _, _, path = ref.partition("://")[2].partition("/")
+    hub_id = "/".join(path.split("/")[:2])
+    step = f"Write {hub_id} and add --download, or give" if "huggingface.co/" in ref and hub_id else "Give"
+    return SpaceError(f"{ref} is a web address, not a model.", f"{step} a model directory.")
 
 
 def _demo_name(ref: str) -> str:

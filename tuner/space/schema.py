@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tuner.errors import SpaceError
 from tuner.records import Goal, LoadPoint, Metric, Protocol, Sampling, slug
 from tuner.space.checks import (
+    check_batched_tokens,
     check_concurrency,
     check_engine_args,
     check_metric,
@@ -68,6 +69,7 @@ def load_space(
     file = _validated(yaml)
     check_engine_args(yaml, file)
     check_concurrency(yaml, file)
+    check_batched_tokens(yaml, file)
     check_metric(yaml, file)
     traffic = read_traffic(yaml, file)
     all_drafts = _with_named_drafts(yaml, file, draft_specs(yaml, file), drafts, draft_k)
