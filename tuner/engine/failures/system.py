@@ -168,7 +168,7 @@ BY_TEXT = (
     Row(
         "device_fault",
         "The engine's own code failed on the device.",
-        "Try enforce_eager: true, another attention backend (VLLM_ATTENTION_BACKEND) or another release.",
+        "Try enforce_eager: true, another attention_backend or another release.",
         _FAULT,
         tell=_fault,
     ),
