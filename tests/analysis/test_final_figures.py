@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,9 +13,10 @@ from hypothesis import strategies as st
 
 from tuner.analysis.comparison import advantage, objective_speedup, similar_prompts_estimate, speedup_estimate
 from tuner.analysis.final_figures import final_figures
+from tuner.analysis.metrics import counter_figures
 from tuner.analysis.rounds import Arm, arms
 from tuner.analysis.statistics import student_t
-from tuner.records import LoadPoint, Trial, TrialFigures
+from tuner.records import LoadPoint, Role, Trial, TrialFigures
 
 Make = Callable[..., Trial]
 Seconds = Callable[[LoadPoint, int, int], float]
@@ -187,3 +190,26 @@ def test_the_order_of_the_rounds_changes_nothing(
     one, other = (similar_prompts_estimate(f, (C1,)) for f in (a, b))
     assert one is not None and other is not None
     assert (one.mean, one.se) == pytest.approx((other.mean, other.se), abs=1e-9)
+
+
+def test_tokens_per_draft_and_step_have_the_interval_of_their_lives(make_trial: Make) -> None:
+    accepted = ((0.8, 0.6), (0.7, 0.5), (0.9, 0.7))
+    lives = [
+        make_trial(number=n, k=2, loads=(C1,), role=Role.FINAL, final_round=n, acceptance=acceptance)
+        for n, acceptance in enumerate(accepted)
+    ]
+    bases = [make_trial(number=10 + n, loads=(C1,), role=Role.FINAL, final_round=n) for n in range(3)]
+    arm = next(arm for arm in arms([*bases, *lives]) if arm.candidate.k)
+    (load,) = final_figures(arm, [C1]).loads
+    figure = load.figures["mean_acceptance_length"]
+    lengths = [
+        math.log(counter_figures(life.record.loads[0].repeats)["mean_acceptance_length"].value or 0) for life in lives
+    ]
+    half = student_t(0.95, 2) * statistics.stdev(lengths) / math.sqrt(3)
+    middle = statistics.fmean(lengths)
+    assert figure.low == pytest.approx(math.exp(middle - half))
+    assert figure.high == pytest.approx(math.exp(middle + half))
+    assert figure.note == "over 3 engine lives"
+    assert load.figures["effective_tokens_per_step"].low is not None
+    one = final_figures(replace(arm, lives={0: lives[0]}), [C1]).loads[0].figures["mean_acceptance_length"]
+    assert (one.low, one.high) == (None, None)
