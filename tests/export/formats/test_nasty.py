@@ -65,6 +65,7 @@ TARGETS = ["/models/it's $HOME", "/m/{{ x }}", "/m/on", "/m/模型 😀", "/m/a:
     draft="/m/$(A) {{x}}", env={"VLLM_A": "{{ `{{` }} $$(A)"}, value="-x", nested={"a": None}, why="a\x00b\x1b[1m\nc: ["
 )
 @example(draft="\u2028", env={}, value="\x85", nested={"\ufeff": "\x85"}, why="")
+@example(draft="x", env={"VLLM_A": "two\nlines"}, value="y", nested={}, why="")
 @example(draft="x", env={"VLLM_A": "1e3"}, value="12:30", nested={}, why="*/ ''' \"\"\" #")
 def test_it_arrives(name: str, draft: str, env: dict[str, str], value: str, nested: dict[str, Any], why: str) -> None:
     speculation = GOOD.model_copy(update={"method": "eagle3", "draft": f"hub/{draft}", "options": {"x": nested}})
