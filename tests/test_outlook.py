@@ -41,15 +41,11 @@ def test_before_the_first_trial_has_ended_the_time_left_is_not_known() -> None:
 
 
 def test_the_time_left_is_that_of_the_trials_so_far(make_trial: Make) -> None:
-    """Trials take 95 s: 3 to come and one begun 45 s ago, on two workers that were never idle.
-
-    The first is free after 50 s and takes one, the other takes two: 2 x 95.
-    """
+    """Trials take 90 s: 3 to come and one begun 45 s ago, on two workers: the one that is free takes two of them."""
     fresh = [make_trial(0).record, make_trial(1, k=2, failure="died").record]
     progress = seen(fresh, {0: at(255.0)}, 3)
     assert (progress.planned, progress.done, progress.failed) == (6, 2, 1)
-    idle_s = 2 * 200 - (95 + 95) - 45
-    assert progress.left_s == pytest.approx(2 * (95 + idle_s / 2))
+    assert progress.left_s == pytest.approx(2 * 90)
 
 
 def test_a_trial_that_takes_longer_than_the_others_does_not_make_up_for_them(make_trial: Make) -> None:
@@ -67,23 +63,28 @@ def test_the_last_worker_decides_when_a_sweep_ends(
     assert packed_s(rests, to_come, 10.0, workers) == expected
 
 
-def test_what_passes_between_trials_counts(make_trial: Make) -> None:
-    """One worker, 95 s of 120 s in a trial: each of two to come takes 120."""
-    only = {0: WORKERS[0]}
-    shown = outlook([make_trial(0).record], {}, 2, only, {}, best="", started_s=0.0, now_s=120.0)
-    assert shown.left_s == pytest.approx(240.0)
+def test_what_passes_between_trials_counts_and_never_more_than_a_trial(make_trial: Make) -> None:
+    def left(between_s: float) -> float | None:
+        fresh, only = [make_trial(0).record], {0: WORKERS[0]}
+        return outlook(fresh, {}, 2, only, {}, best="", started_s=0.0, now_s=95.0, between_s=between_s).left_s
+
+    assert left(10.0) == pytest.approx(2 * 100)
+    assert left(1000.0) == pytest.approx(2 * 180)
 
 
-def test_a_wait_for_others_never_counts_more_than_a_trial(make_trial: Make) -> None:
-    only = {0: WORKERS[0]}
-    shown = outlook([make_trial(0).record], {}, 2, only, {}, best="", started_s=0.0, now_s=10_000.0)
-    assert shown.left_s == pytest.approx(2 * 2 * 95)
+def test_what_only_the_first_baseline_does_is_not_expected_of_others(make_trial: Make) -> None:
+    """90 s of starting and load, and 30 s of fetching probabilities, which no other trial does."""
+    first = make_trial(0).record
+    first = replace(first, phases=replace(first.phases, total_s=120.0))
+    assert usual_s([first], first.candidate) == 90.0
+    again = replace(first, role=Role.BASELINE_AGAIN)
+    assert usual_s([again], first.candidate) == 120.0
 
 
 def test_a_resumed_sweep_knows_at_once_how_long_trials_take(make_trial: Make) -> None:
     earlier = [make_trial(0).record]
     shown = outlook([], {0: at(0.0)}, 3, {0: WORKERS[0]}, {}, best="", started_s=0.0, now_s=0.0, earlier=earlier)
-    assert shown.left_s == pytest.approx(4 * 95)
+    assert shown.left_s == pytest.approx(4 * 90)
     assert (shown.planned, shown.done) == (4, 0)
 
 
@@ -93,18 +94,18 @@ def test_limits_shorten_what_is_left(make_trial: Make) -> None:
         shown = outlook(fresh, {}, 9, only, {}, best="", started_s=0.0, now_s=95.0, allowed=allowed)
         return shown.planned, round(shown.left_s or 0.0)
 
-    assert left(Allowance()) == (10, 9 * 95)
-    assert left(Allowance(starts=2)) == (3, 2 * 95)
+    assert left(Allowance()) == (10, 9 * 90)
+    assert left(Allowance(starts=2)) == (3, 2 * 90)
     assert left(Allowance(starts=-1)) == (1, 0)
-    assert left(Allowance(seconds=100.0)) == (10, 195)
+    assert left(Allowance(seconds=100.0)) == (10, 190)
 
 
 def test_a_running_trial_is_held_against_its_kind(make_trial: Make) -> None:
     slow = replace(make_trial(1, k=2).record, phases=PhaseTimes(total_s=200.0))
     known = [make_trial(0).record, slow]
-    assert usual_s(known, known[0].candidate) == 95.0
+    assert usual_s(known, known[0].candidate) == 90.0
     assert usual_s(known, slow.candidate) == 200.0
-    assert usual_s(known[:1], slow.candidate) == 95.0  # nothing else is known yet
+    assert usual_s(known[:1], slow.candidate) == 90.0  # nothing else is known yet
     assert usual_s([], slow.candidate) is None
 
 

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from statistics import median
 
 from tuner.errors import PoolError
 from tuner.outlook import Allowance, Running, outlook
@@ -53,6 +54,8 @@ class Measuring:
         self._budget = budget
         self._running: dict[int, Running] = {}
         self._source_of: dict[int, Source] = {}
+        self._free_since: dict[int, float] = {}
+        self._waits: list[float] = []
         self._alive = set(range(len(pool.workers)))
         self._attempts: Counter[str] = Counter()
         self._number = max((record.number + 1 for record in self._earlier), default=0)
@@ -91,8 +94,10 @@ class Measuring:
             self._start(worker, task, source)
 
     def _start(self, worker: int, task: Task, source: Source) -> None:
-        number = self._next_number()
-        self._running[worker], self._source_of[worker] = Running(task, number, time.monotonic()), source
+        number, now_s = self._next_number(), time.monotonic()
+        self._running[worker], self._source_of[worker] = Running(task, number, now_s), source
+        if worker in self._free_since:
+            self._waits.append(now_s - self._free_since.pop(worker))
         self._budget.spend()
         self._view.message(f"trial {number}: {task.label} ({ROLE_WORDS[task.role]})")
         try:
@@ -126,6 +131,7 @@ class Measuring:
     def _collect(self, worker: int, outcome: Trial | PoolError) -> None:
         if isinstance(outcome, Trial):
             del self._running[worker]
+            self._free_since[worker] = time.monotonic()
             self._keep(outcome)
         else:
             self._lose(worker, outcome)
@@ -179,5 +185,6 @@ class Measuring:
             now_s=time.monotonic(),
             earlier=self._earlier,
             allowed=Allowance(*self._budget.left()),
+            between_s=median(self._waits[1:]) if len(self._waits) > 1 else 0.0,  # the first one loads libraries too
             plain=sum(source.waiting_plain for source in self._sources),
         )

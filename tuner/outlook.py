@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.progress import Progress, WorkerProgress
-from tuner.records import Candidate, TrialRecord, WorkerFacts
+from tuner.records import Candidate, Role, TrialRecord, WorkerFacts
 from tuner.search.schedule import Task
 
 
@@ -40,12 +40,13 @@ def outlook(
     earlier: Sequence[TrialRecord] = (),
     allowed: Allowance | None = None,
     plain: int = 0,
+    between_s: float = 0.0,
 ) -> Progress:
     """Return the state of a sweep.
 
     fresh: trials that ended in this session.  earlier: of the sessions that this one resumes; they tell how long trials
     take.  to_come: trials that are neither done nor running; plain: those of them without speculation.  workers: those
-    alive.  started_s, now_s: monotonic.
+    alive.  started_s, now_s: monotonic.  between_s: what passes between two trials on one worker.
     """
     to_come = to_come if allowed is None or allowed.starts is None else min(to_come, max(0, allowed.starts))
     known = [record for record in (*earlier, *fresh) if record.ok]
@@ -54,9 +55,8 @@ def outlook(
     left_s = None
     if known:
         rests = [max(0.0, (usual[worker] or 0.0) - age) for worker, age in ages.items()]
-        idle_s = len(workers) * (now_s - started_s) - sum(r.phases.total_s for r in fresh) - sum(ages.values())
         mean_s = _mean_s(known, to_come, min(plain, to_come))
-        left_s = packed_s(rests, to_come, mean_s + _between_s(idle_s, len(fresh), mean_s), len(workers))
+        left_s = packed_s(rests, to_come, mean_s + min(between_s, mean_s), len(workers))
         if allowed is not None and allowed.seconds is not None:
             left_s = min(left_s, max(0.0, allowed.seconds) + mean_s)  # what was begun before the limit is finished
     return Progress(
@@ -82,13 +82,21 @@ def usual_s(known: Sequence[TrialRecord], candidate: Candidate) -> float | None:
 
 def _of_kind_s(known: Sequence[TrialRecord], *, speculates: bool) -> float:
     alike = [record for record in known if bool(record.candidate.k) is speculates] or known
-    return sum(record.phases.total_s for record in alike) / len(alike)
+    return sum(map(_seconds, alike)) / len(alike)
+
+
+def _seconds(record: TrialRecord) -> float:
+    """Return what such a trial takes when it runs again: the first baseline alone also fetches its probabilities."""
+    phases = record.phases
+    if record.role is not Role.BASELINE:
+        return phases.total_s
+    return phases.start_s + phases.warmup_s + phases.load_s + phases.stop_s
 
 
 def _mean_s(known: Sequence[TrialRecord], to_come: int, plain: int) -> float:
     """Return the seconds that a trial to come takes on average; of all so far where none is to come."""
     if not to_come:
-        return sum(record.phases.total_s for record in known) / len(known)
+        return sum(map(_seconds, known)) / len(known)
     without, with_draft = (_of_kind_s(known, speculates=speculates) for speculates in (False, True))
     return (plain * without + (to_come - plain) * with_draft) / to_come
 
@@ -103,11 +111,6 @@ def packed_s(rests: Sequence[float], to_come: int, each_s: float, workers: int) 
         soonest = min(range(len(free_at)), key=free_at.__getitem__)
         free_at[soonest] += each_s
     return max(free_at)
-
-
-def _between_s(idle_s: float, ended: int, mean_s: float) -> float:
-    """Return the seconds that pass between two trials: planning, judging, waiting for what another worker measures."""
-    return min(max(0.0, idle_s) / ended, mean_s) if ended else 0.0
 
 
 def _worker(

@@ -104,16 +104,16 @@ with open_view(quiet=False) as view:
 """
 
 
-def on_a_terminal(**env: str) -> str:
-    """Return what a program whose standard error is a terminal writes there."""
+def on_a_terminal(code: str = ON_A_TERMINAL, ends: int = 0, **env: str) -> str:
+    """Return what a program whose standard error is a terminal writes there.  ends: its exit code."""
     ours, theirs = pty.openpty()
     kept = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "FORCE_COLOR")}
-    with subprocess.Popen([sys.executable, "-c", ON_A_TERMINAL], env={**kept, **env}, stderr=theirs) as process:
+    with subprocess.Popen([sys.executable, "-c", code], env={**kept, **env}, stderr=theirs) as process:
         os.close(theirs)
         shown = b""
         while chunk := _read(ours):
             shown += chunk
-        assert process.wait() == 0
+        assert process.wait() == ends
     os.close(ours)
     return shown.decode()
 
@@ -134,3 +134,9 @@ def test_a_terminal_gets_the_live_view_in_colours_unless_it_wants_none() -> None
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines() -> None:
     assert on_a_terminal(TERM="dumb").split() == ["trial", "3", "starts"]
+
+
+def test_errors_are_red_unless_no_colours_are_wanted() -> None:
+    code = "from tuner.cli import main; main(['status', '/proc'])"
+    assert "\x1b[31m" in on_a_terminal(code, 2, TERM="xterm")
+    assert on_a_terminal(code, 2, TERM="xterm", NO_COLOR="1").startswith("error: /proc is not a run of tuner")

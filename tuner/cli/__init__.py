@@ -144,7 +144,8 @@ def _stop_at_old_options(error: click.ClickException, arguments: Sequence[str]) 
 
 
 def _tell(error: TunerError, *, as_json: bool) -> None:
-    click.secho(f"error: {error.message}", fg="red", err=True)
+    # Click knows nothing of NO_COLOR (no-color.org): set and not empty, it asks for none.
+    click.secho(f"error: {error.message}", fg="red", err=True, color=False if os.environ.get("NO_COLOR") else None)
     if error.next_step:
         click.echo(error.next_step, err=True)
     if as_json:
