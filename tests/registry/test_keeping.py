@@ -21,7 +21,7 @@ def run(tmp_path: Path, make_trial: Callable[..., Trial]) -> Path:
     with RunStore.open(tmp_path / "run", {"engine": {}}, {"target": "org/model", "traffic": None}) as store:
         store.save(make_trial(number=0))
         store.save(make_trial(number=1, k=2))
-        for name in ("best_config.yaml", "serve.yaml", "serve.env", "report.md", "study.db"):
+        for name in ("best_config.yaml", "serve.yaml", "serve.env", "report.md", "report.html", "study.db"):
             store.write_text(name, name)
         store.write_text("plots/speedup.png", "picture")
         store.write_text("trials/0000-baseline-none-k0-44136fa3/engine.log", "log")
@@ -32,7 +32,15 @@ def run(tmp_path: Path, make_trial: Callable[..., Trial]) -> Path:
 def test_the_answer_and_each_record_are_kept_and_no_log_plot_study_or_sample(run: Path) -> None:
     files, _ = kept_files(run, samples=False)
     beside = {name for name in files if not name.startswith("trials/")}
-    assert beside == {"best_config.yaml", "serve.yaml", "serve.env", "report.md", "run.json", "summary.json"}
+    assert beside == {
+        "best_config.yaml",
+        "serve.yaml",
+        "serve.env",
+        "report.md",
+        "report.html",
+        "run.json",
+        "summary.json",
+    }
     trials = {name.rpartition("/")[2] for name in files if name.startswith("trials/")}
     assert trials == {"record.json"}
     assert len(files) == len(beside) + 2

@@ -17,7 +17,7 @@ from tuner.store.reading import RECORD_FILE, SAMPLES_FILE, read_identity, trial_
 
 # The run's own files by what they end in: artifact and serve files, rules, report, manifest. The study and the lock are
 # rebuilt, plots are drawn again from the run.
-_ENDINGS = (".yaml", ".yml", ".env", ".md", ".json")
+_ENDINGS = (".yaml", ".yml", ".env", ".md", ".html", ".json")
 # What of the manifest an answer depends on beside the records: the same records may answer another question.
 _QUESTION = ("load_points", "candidates", "traffic", "goal", "protocol", "inflection_threshold")
 
@@ -30,9 +30,10 @@ def measured_target(target: str) -> str:
 def kept_files(run: Path, *, samples: bool) -> tuple[dict[str, bytes], str]:
     """Return the files of a run that are kept, by name, and the hash of its measurements.
 
-    Kept are the files beside the trials (best_config.yaml, serve files, report.md, run.json ...) and each trial's
-    record.json: some 10 KB a trial. samples: each trial's request samples too, 30 to 800 KB a trial, with which an
-    entry is a run directory that `tuner breakeven` reads. Engine logs, plots and the study are left out.
+    Kept are the files beside the trials (best_config.yaml, serve files, report.html, run.json ...) and each trial's
+    record.json: some 10 KB a trial, the page 60 KB to 1 MB. samples: each trial's request samples too, 30 to 800 KB a
+    trial, with which an entry is a run directory that `tuner breakeven` reads. Engine logs, plots and the study are left
+    out.
     The hash is equal where the same records answer the same question.
     OutputError if a file cannot be read.
     """
