@@ -32,8 +32,8 @@ def kept_files(run: Path, *, samples: bool) -> tuple[dict[str, bytes], str]:
 
     Kept are the files beside the trials (best_config.yaml, serve files, report.html, run.json ...) and each trial's
     record.json: some 10 KB a trial, the page 60 KB to 1 MB. samples: each trial's request samples too, 30 to 800 KB a
-    trial, with which an entry is a run directory that `tuner breakeven` reads. Engine logs, plots and the study are left
-    out.
+    trial, with which an entry is a run directory that `tuner breakeven` reads. Left out are engine logs, plots and the
+    study.
     The hash is equal where the same records answer the same question.
     OutputError if a file cannot be read.
     """
