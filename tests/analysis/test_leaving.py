@@ -140,10 +140,10 @@ def test_the_one_that_left_is_not_forgotten_where_the_other_does_not_pay(make_tr
     """K = 2 was fast in its single life; that K = 4 is slower than no speculation says nothing of it."""
     speeds = {2: 0.7, 4: 0.9}
     trials = confirmed(make_trial, single(make_trial, {2: 1.5, 4: 1.6}), FOUR, lives(speeds))
+    assert [k for k, _ in fresh(trials)].count(2) == 1
     answer = only(trials, FOUR)
-    if [k for k, _ in fresh(trials)].count(2) < 4:
-        assert answer.verdict is Verdict.INCONCLUSIVE
-        assert "good K=2 was faster in its single life" in answer.why
+    assert answer.verdict is Verdict.INCONCLUSIVE
+    assert "good K=2 was faster in its single life" in answer.why
 
 
 @pytest.mark.parametrize("session", [1, 2, 3])
