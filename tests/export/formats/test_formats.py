@@ -129,6 +129,7 @@ def test_directories_are_mounted_and_hub_ids_are_not(name: str) -> None:
     assert local.count('"/srv/t"') >= 3 and local.count('"/srv/d"') >= 2  # mounted from, mounted to, asked for
     assert "HF_TOKEN" not in local and "huggingface" not in local
     hub = json.dumps(read(name, artifact()).document)
+    assert ("/root/.cache/huggingface" in hub) == (name != "production-stack")  # whose chart has a place of its own
     assert "HF_TOKEN" in hub and "hostPath" not in hub and '"bind"' not in hub
     own_draft = GOOD.model_copy(update={"draft": "/srv/t"})
     twice = json.dumps(read(name, artifact(target="/srv/t", speculation=own_draft)).document)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from tuner.export.formats.deployment import START_LIMIT_S, Deployment
+from tuner.export.formats.deployment import HUB_CACHE, START_LIMIT_S, Deployment
 from tuner.export.formats.text import header
 from tuner.export.formats.words import SERVE, port_words, settings_words
 from tuner.export.plain_yaml import yaml_text
 from tuner.records import Json
-
-_HUB_CACHE = "/root/.cache/huggingface"
 
 
 def compose(deployment: Deployment) -> str:
@@ -50,7 +48,7 @@ def _volumes(deployment: Deployment) -> list[Json]:
     mounts: list[Json] = [
         {"type": "bind", "source": _plain(path), "target": _plain(path), "read_only": True} for path in directories
     ]
-    cache: Json = {"type": "volume", "source": "huggingface", "target": _HUB_CACHE}
+    cache: Json = {"type": "volume", "source": "huggingface", "target": HUB_CACHE}
     return [*mounts, cache] if deployment.fetches else mounts
 
 

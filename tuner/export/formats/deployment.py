@@ -19,6 +19,8 @@ from tuner.space.versions import parse_release
 
 ENGINE_PORT = 8000
 """vLLM's own default."""
+HUB_CACHE = "/root/.cache/huggingface"
+"""Where the images keep what they download."""
 START_LIMIT_S = 1800
 """How long an engine may take to be ready: it downloads, loads and compiles."""
 

@@ -23,7 +23,7 @@ def llm_d(deployment: Deployment) -> str:
         "replicas": 1,
         "parallelism": {"tensor": parallel or 1},
         "containers": [engine],
-        "volumes": volumes(deployment, shared_memory=True),
+        "volumes": volumes(deployment, models_alone=False),
     }
     values: dict[str, Json] = {
         "modelArtifacts": {

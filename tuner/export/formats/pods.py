@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tuner.export.formats.deployment import START_LIMIT_S, Deployment
+from tuner.export.formats.deployment import HUB_CACHE, START_LIMIT_S, Deployment
 from tuner.export.formats.words import SERVE, port_words, settings_words
 from tuner.records import Json
 
@@ -25,7 +25,7 @@ def container(deployment: Deployment, name: str) -> dict[str, Json]:
         "env": environment(deployment),
         "ports": [{"name": "http", "containerPort": deployment.serving_port}],
         "resources": resources(deployment),
-        "volumeMounts": mounts(deployment, shared_memory=True),
+        "volumeMounts": mounts(deployment, models_alone=False),
         **probes("http"),
     }
     return {key: value for key, value in whole.items() if value}
@@ -39,7 +39,7 @@ def pod(deployment: Deployment, name: str) -> dict[str, Json]:
     return {
         "enableServiceLinks": False,
         "containers": [container(deployment, name)],
-        "volumes": volumes(deployment, shared_memory=True),
+        "volumes": volumes(deployment, models_alone=False),
     }
 
 
@@ -56,22 +56,27 @@ def resources(deployment: Deployment) -> dict[str, Json]:
     return {"limits": {"nvidia.com/gpu": str(deployment.gpus)}} if deployment.gpus else {}
 
 
-def mounts(deployment: Deployment, *, shared_memory: bool) -> list[Json]:
-    """Return where the container has its models: where they lie outside."""
+def mounts(deployment: Deployment, *, models_alone: bool) -> list[Json]:
+    """Return where the container has its models: where they lie outside.
+
+    models_alone: without what downloads go to, which outlives the container, and without shared memory.
+    """
     found: list[Json] = [
         {"name": f"{role}-model", "mountPath": path, "readOnly": True} for role, path in _directories(deployment)
     ]
-    return [*found, {"name": "shared-memory", "mountPath": "/dev/shm"}] if shared_memory else found  # noqa: S108
+    cache: list[Json] = [{"name": "hub", "mountPath": HUB_CACHE}] if deployment.fetches else []
+    return found if models_alone else [*found, *cache, {"name": "shared-memory", "mountPath": "/dev/shm"}]  # noqa: S108
 
 
-def volumes(deployment: Deployment, *, shared_memory: bool) -> list[Json]:
+def volumes(deployment: Deployment, *, models_alone: bool) -> list[Json]:
     """Return the volumes of `mounts`."""
     found: list[Json] = [
         {"name": f"{role}-model", "hostPath": {"path": path, "type": "Directory"}}
         for role, path in _directories(deployment)
     ]
     shared: Json = {"name": "shared-memory", "emptyDir": {"medium": "Memory", "sizeLimit": _SHARED_MEMORY}}
-    return [*found, shared] if shared_memory else found
+    cache: list[Json] = [{"name": "hub", "emptyDir": {}}] if deployment.fetches else []
+    return found if models_alone else [*found, *cache, shared]
 
 
 def probes(port: str | int) -> dict[str, Json]:

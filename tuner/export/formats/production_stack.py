@@ -61,8 +61,8 @@ def _models(deployment: Deployment) -> dict[str, Json]:
     if not deployment.local_models:
         return {}
     return {
-        "extraVolumes": volumes(deployment, shared_memory=False),
-        "extraVolumeMounts": mounts(deployment, shared_memory=False),
+        "extraVolumes": volumes(deployment, models_alone=True),
+        "extraVolumeMounts": mounts(deployment, models_alone=True),
     }
 
 
