@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.examples import GOLDEN, LANGUAGES, LOADS, RECORDED, runs, simulated_manifest, texts, tpot
+from tests.explain.examples import GOLDEN, LANGUAGES, LOADS, RECORDED, ROOT, runs, simulated_manifest, texts, tpot
 from tuner.analysis.diagnoses.rules import RULES
 from tuner.errors import NothingMeasured, OutputError
 from tuner.explain import explained, explained_json, explained_text, read_facts
@@ -177,3 +177,9 @@ def test_what_cannot_be_explained_is_said(tmp_path: Path, make_trial: Make) -> N
     trials = [make_trial(0, failure="no GPU")]
     with pytest.raises(NothingMeasured):
         explain(tmp_path / "run", trials)
+
+
+def test_a_draft_that_changes_answers_is_named_once(tmp_path: Path) -> None:
+    text = explained_text(explained(read_facts(ROOT / "tests" / "data" / "h200-14b")), "en")
+    assert text.count("good K=3 may not win") == 1 and "the first of 4 reasons" in text
+    assert "is at most 8. At 64 it is slower" in " ".join(text.split())  # 32 was measured, and nothing is claimed of it

@@ -55,6 +55,17 @@ def test_each_round_has_every_arm_once_and_begins_with_another_one() -> None:
     assert rounds.waiting == 0
 
 
+def test_how_many_of_those_that_wait_are_baselines() -> None:
+    rounds = wanting(3)
+    assert (rounds.waiting, rounds.waiting_plain) == (9, 3)
+    first = rounds.next("a")
+    assert first is not None and not first.candidate.k
+    assert (rounds.waiting, rounds.waiting_plain) == (8, 2)
+    rounds.finished(life(first))
+    rounds.next("a")
+    assert (rounds.waiting, rounds.waiting_plain) == (7, 2)
+
+
 def test_nothing_is_handed_out_before_it_is_asked_for() -> None:
     assert FinalRounds().next("a") is None
     assert wanting(3, ()).next("a") is None

@@ -44,7 +44,7 @@ def roles(source: LivesAgain, worker: WorkerFacts, like: TrialRecord) -> list[Ro
 
 def test_arms_take_turns_and_the_first_life_of_each_is_a_sweeps(plain: TrialRecord, fast: TrialRecord) -> None:
     source = lives_again(plain, fast, 3, [])
-    assert source.waiting == 6
+    assert (source.waiting, source.waiting_plain) == (6, 3)
     assert roles(source, plain.worker, plain) == [
         Role.BASELINE,
         Role.CANDIDATE,
@@ -62,7 +62,7 @@ def test_a_sweeps_lives_count_the_finalists_too_and_those_of_other_devices_do_no
     elsewhere = replace(plain, worker=replace(plain.worker, device_key="node-b/cpu"))
     done = [plain, replace(plain, role=Role.FINAL, round=0), elsewhere, fast]
     source = lives_again(plain, fast, 3, done)
-    assert source.waiting == 3
+    assert (source.waiting, source.waiting_plain) == (3, 1)
     assert source.next(elsewhere.worker, [plain.worker]) is None
     assert roles(source, plain.worker, plain) == [Role.CANDIDATE_AGAIN, Role.BASELINE_AGAIN, Role.CANDIDATE_AGAIN]
 

@@ -80,7 +80,7 @@ def test_the_finalists_are_measured_in_rotated_rounds(
 ) -> None:
     save(store, single(make_trial))
     source = confirming(store, make_manifest())
-    assert source.waiting == 9
+    assert (source.waiting, source.waiting_plain) == (9, 3)
     assert Lab(make_trial, store, source).drain(A) == [0, 4, 2, 4, 2, 0, 2, 0, 4]
     assert source.notes == ["finalists: no speculation, good K=4, good K=2; in 3 or more fresh engine lives each"]
     assert (source.waiting, source.next(A, [A])) == (0, None)

@@ -83,6 +83,7 @@ def test_a_worker_without_work_waits_for_results_and_closes_only_when_all_is_kno
     assert task is not None and task.candidate == fast.candidate
     source.finished(fast)
     assert [source.next(plain.worker, [plain.worker]) for _ in range(2)] == [None, None]
+    assert source.waiting_plain == 2
     assert source.waiting == 4  # two that may be asked for, and the closing baselines of both groups
     closing = source.next(plain.worker, [plain.worker])
     assert closing is not None and closing.role is Role.BASELINE_AGAIN

@@ -10,7 +10,7 @@ from tuner.analysis.step_growth import measured_growth
 from tuner.explain.facts import AtTemperature
 from tuner.explain.figures import counted, fine_share, length, n_of, numbers, ranges, ratio, share, speedup, where
 from tuner.explain.lines import Line, Section, Table, Value, line
-from tuner.records import Candidate, KCurve, LoadFigures, LoadPoint, TrialFigures
+from tuner.records import Barred, Candidate, KCurve, LoadFigures, LoadPoint, TrialFigures
 from tuner.words import plain
 
 _COLUMNS = ("column.k", "column.last", "column.tokens", "column.length", "column.speedup")
@@ -106,9 +106,16 @@ def _drafts(at: AtTemperature) -> Iterator[Line | Table]:
 
 
 def _barred(at: AtTemperature) -> Iterator[Line]:
+    reasons: dict[str, list[Barred]] = {}
     for one in at.facts.analysed.findings.barred:
         if one.temperature == at.answer.temperature:
-            yield line("why.barred", label=one.candidate.label, text=one.bar.text)
+            reasons.setdefault(one.candidate.key, []).append(one)
+    for first, *more in reasons.values():
+        label, text = first.candidate.label, first.bar.text
+        if more:
+            yield line("why.barred_several", label=label, text=text, count=str(1 + len(more)))
+        else:
+            yield line("why.barred", label=label, text=text)
 
 
 # --- against the K beside it ------------------------------------------------------------------------------------------

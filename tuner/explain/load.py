@@ -153,5 +153,5 @@ def _memory(at: AtTemperature, chosen: Candidate) -> Iterator[Line]:
         for key in (chosen.key, chosen.baseline.key)
     }
     given, plain = rooms[chosen.key], rooms[chosen.baseline.key]
-    if given and plain:
+    if given and plain and given < plain:
         yield line("cost.memory", label=chosen.label, given=f"{given:,}", plain=f"{plain:,}")

@@ -26,17 +26,17 @@ MESSAGES = {
     # The answer
     "answer.title": "The answer",
     "answer.speculate": "Speculate, with draft {draft} and K = {k}.",
-    "answer.speculate_below": "Speculate with draft {draft} and K = {k} where at most {up_to} requests run at once. "
-    "At {below} it is slower or breaks a limit; in between nothing was measured.",
+    "answer.speculate_below": "Speculate, with draft {draft} and K = {k}, as long as the number of requests at once "
+    "is at most {up_to}. At {below} it is slower or breaks a limit; in between nothing is claimed.",
     "answer.do_not": "Do not speculate: nothing that was tried pays here.",
     "answer.inconclusive": "Not decided. Do not speculate until a better measurement says that it pays.",
     "answer.unfinished": "The sweep is not finished: this is the state so far.",
     "answer.simulated": "The engine was a simulated one: the figures describe no real model.",
     "answer.nothing_to_compare": "No setting with speculation has figures to compare.",
-    "answer.figure": "{label} is {speedup} as fast as the same engine without speculation ({metric}; concurrency "
-    "{loads}; {n}).",
+    "answer.figure": "{label} is {speedup} as fast as the same engine without speculation ({metric}; concurrency, "
+    "that is requests at once: {loads}; {n}).",
     "answer.nearest": "{label} comes nearest. It is {speedup} as fast as the same engine without speculation, where "
-    "less than 1.00x is slower ({metric}; concurrency {loads}; {n}).",
+    "less than 1.00x is slower ({metric}; concurrency, that is requests at once: {loads}; {n}).",
     "answer.interval": "The range in brackets is the 95 % interval: what noise leaves possible for the true value.",
     "answer.holds_one": "It reaches from slower to faster. So this measurement cannot tell which it is.",
     "answer.above_one": "All of it lies above 1.00x: within what was measured, this is faster.",
@@ -82,6 +82,8 @@ MESSAGES = {
     "included:",
     "column.draft": "draft",
     "why.barred": "{label} may not win, however fast it is. From the report: {text}",
+    "why.barred_several": "{label} may not win, however fast it is. From the report, the first of {count} reasons: "
+    "{text}",
     "why.smallest": "Below K = 1 there is only no speculation, with which the answer compares it.",
     "why.none_below": "Not measured: any smaller K ({missing}). What is predicted of them stands under what was not "
     "measured.",
@@ -137,8 +139,8 @@ MESSAGES = {
     "cost.at": "{ratio} at {where}",
     "cost.first_token": "The wait for the first token is not part of TPOT. Against no speculation it is {ratios} "
     "({n}); above 1x is longer.",
-    "cost.memory": "With {label} the engine has room for {given} tokens in its KV cache, without speculation for "
-    "{plain}.",
+    "cost.memory": "The draft takes memory from the KV cache, which holds the running requests: with {label} there "
+    "is room for {given} tokens, without speculation for {plain}.",
     # What was not measured
     "missing.title": "What was not measured",
     "missing.none": "Nothing is missing: every K of the search space was measured.",
@@ -187,8 +189,8 @@ MESSAGES = {
     "deploy.write_first": "Write the files for vLLM first; nothing is measured for that:",
     "deploy.speculate": "Start vLLM with what won:",
     "deploy.plain": "Start vLLM without speculation:",
-    "deploy.below": "Where never more than {up_to} requests run at once, start the other file instead. vLLM has no "
-    "switch for that limit; route so that it holds:",
+    "deploy.below": "Where the number of requests at once never goes above {up_to}, start the other file instead. "
+    "vLLM has no switch for that limit; route so that it holds:",
     "deploy.watch": "`alerts.yaml` holds Prometheus rules: they tell when less is accepted than was measured here.",
     "deploy.undecided": "To decide it, measure more: see what limits the certainty.",
     "deploy.go_on": "To finish the sweep, call the same command again; what is measured is kept:",

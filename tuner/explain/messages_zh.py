@@ -27,15 +27,16 @@ MESSAGES = {
     "answer.title": "答案",
     "answer.speculate": "使用投机解码：草稿模型 {draft}，K = {k}。",
     "answer.speculate_below": "同时运行的请求不超过 {up_to} 个时使用投机解码：草稿模型 {draft}，K = {k}。到 {below} "
-    "个时它会变慢或超出限制；两者之间没有测量。",
+    "个时它会变慢或超出限制；两者之间不下结论。",
     "answer.do_not": "不要使用投机解码：试过的配置在这里都不划算。",
     "answer.inconclusive": "无法判断。在更好的测量证明划算之前，不要使用投机解码。",
     "answer.unfinished": "这次测量还没有完成，以下是目前的状态。",
     "answer.simulated": "引擎是模拟的：这些数字不代表任何真实模型。",
     "answer.nothing_to_compare": "没有一个投机解码的配置测得可以比较的数字。",
-    "answer.figure": "{label} 的速度是同一引擎不用投机解码时的 {speedup}（以{metric}计；并发 {loads}；{n}）。",
+    "answer.figure": "{label} 的速度是同一引擎不用投机解码时的 {speedup}（以{metric}计；并发，即同时的请求数：{loads}"
+    "；{n}）。",
     "answer.nearest": "{label} 最接近划算。它的速度是同一引擎不用投机解码时的 {speedup}，小于 1.00x 就是变慢（以"
-    "{metric}计；并发 {loads}；{n}）。",
+    "{metric}计；并发，即同时的请求数：{loads}；{n}）。",
     "answer.interval": "括号里是 95 % 区间：考虑噪声之后，真实值可能所在的范围。",
     "answer.holds_one": "这个区间从变慢跨到变快，所以这次测量判断不了是快还是慢。",
     "answer.above_one": "整个区间都大于 1.00x：在所测的范围内，它更快。",
@@ -75,6 +76,7 @@ MESSAGES = {
     "why.drafts": "每个草稿模型取最好的一个 K，综合所有负载点，不划算的也包括在内：",
     "column.draft": "草稿模型",
     "why.barred": "{label} 无论多快都不能胜出。报告原文：{text}",
+    "why.barred_several": "{label} 无论多快都不能胜出。报告原文，{count} 个原因中的第一个：{text}",
     "why.smallest": "比 K = 1 更小的只有不用投机解码，答案里比较的就是它。",
     "why.none_below": "没有测量：任何更小的 K（{missing}）。对它们的推算见“没有测量的部分”。",
     "why.none_above": "没有测量：任何更大的 K（{missing}）。对它们的推算见“没有测量的部分”。",
@@ -125,7 +127,8 @@ MESSAGES = {
     "cost.at": "{where} 时的 {ratio}",
     "cost.first_token": "TPOT 不包含首个 token 的等待时间。与不用投机解码时相比，它是{ratios}（{n}），大于 1x 就是等"
     "得更久。",
-    "cost.memory": "使用 {label} 时，引擎的 KV cache 放得下 {given} 个 token；不用投机解码时放得下 {plain} 个。",
+    "cost.memory": "草稿模型占用 KV cache 的内存，而 KV cache 存放正在运行的请求：使用 {label} 时放得下 {given} 个 "
+    "token，不用投机解码时放得下 {plain} 个。",
     # What was not measured
     "missing.title": "没有测量的部分",
     "missing.none": "没有遗漏：搜索空间里的每个 K 都测过。",
