@@ -396,6 +396,15 @@ def test_an_engine_that_served_has_no_cause(kind: FailureKind) -> None:
     assert failure_cause(log("gpu-oom-load"), Ending(kind)) is None
 
 
+def test_a_device_that_others_hold_most_of_is_not_shared_with_them() -> None:
+    text = log("gpu-share-too-large").replace("70.1/80.0", "20.1/80.0")
+    assert text != log("gpu-share-too-large")
+    found = failure_cause(text, START)
+    assert found is not None and found.code == "memory_share_not_free"
+    assert found.change is None or not found.change
+    assert "another device" in found.advice
+
+
 def test_the_share_is_raised_for_the_cache_and_lowered_for_what_lies_outside() -> None:
     """Each direction by the numbers: never past what the device can give, never the wrong way."""
     small = failure_cause(log("gpu-no-cache-memory"), Ending(arguments={"gpu_memory_utilization": 0.5}))

@@ -53,6 +53,8 @@ def _share_not_free(match: re.Match[str], case: Case) -> Told:
         f"{'the device' if kind == 'GPU' else 'the host'}."
     )
     new = round(round_down(float(free) / float(total)) - SHARE_MARGIN, 2) if float(total) > 0 else 0.0
+    if new < float(share) / 2:  # Whatever holds most of a device would be measured along.
+        return Told(what, "End what else uses the memory, or use another device.")
     return lowered(what, new, float(share))
 
 
