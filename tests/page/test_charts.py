@@ -22,8 +22,10 @@ from tuner.page.charts import (
     line,
     round_ticks,
     shape,
+    spaced,
     whole_ticks,
 )
+from tuner.page.view import Tick
 
 FINITE = st.floats(0.05, 50.0)
 
@@ -70,6 +72,12 @@ def test_ticks_say_what_they_are_of() -> None:
 def test_of_many_whole_numbers_some_have_a_tick() -> None:
     assert [tick.text for tick in whole_ticks([0, 3, 1, 3])] == ["0", "1", "3"]
     assert len(whole_ticks(range(40))) <= 12
+
+
+def test_words_at_ticks_do_not_run_into_one_another() -> None:
+    ticks = [Tick(float(x), str(x)) for x in (0, 5, 20, 100, 190, 200)]
+    assert [tick.text for tick in spaced(ticks)] == ["0", "20", "100", "200"]
+    assert spaced([]) == ()
 
 
 def test_lines_stand_beside_one_another() -> None:

@@ -19,6 +19,8 @@ DODGE = 5.0
 SHOWN_INTERVAL = 0.6
 """Intervals may widen the y axis by this share of the points' range; arrows show what is cut."""
 TICKS = 5
+APART = 18.0
+"""Units that a tick along x needs for its words."""
 _DIAMOND = 3
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 
@@ -106,6 +108,17 @@ def whole_ticks(values: Iterable[int], most: int = 12) -> tuple[Tick, ...]:
 def placed(ticks: Sequence[Tick], coordinate: Callable[[float], float]) -> tuple[Tick, ...]:
     """Return the ticks with coordinates for values.  coordinate: `Axes.x` or `Axes.y`."""
     return tuple(Tick(coordinate(tick.at), tick.text) for tick in ticks)
+
+
+def spaced(ticks: Sequence[Tick]) -> tuple[Tick, ...]:
+    """Return the ticks along x whose words do not run into those of the tick before, the last one always."""
+    kept: list[Tick] = []
+    for tick in ticks:
+        if not kept or tick.at - kept[-1].at >= APART:
+            kept.append(tick)
+        elif tick is ticks[-1]:
+            kept[-1] = tick
+    return tuple(kept)
 
 
 def dodges(count: int) -> list[float]:

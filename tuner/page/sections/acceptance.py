@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tuner.page.charts import Axes, Point, dodges, line, placed, whole_ticks
+from tuner.page.charts import Axes, Point, dodges, line, placed, spaced, whole_ticks
 from tuner.page.given import Given
 from tuner.page.view import Block, Chart, Charts, Details, Markdown, Series, Text, Tick
 from tuner.records import CurvePoint, KCurve, LoadPoint
@@ -49,7 +49,7 @@ def _chart(given: Given, load: LoadPoint, curves: Sequence[KCurve]) -> Chart:
         label=words("acceptance_label", load=load.label, drafts=" ".join(told)),
         x_title=words("axis_position"),
         y_title=words("axis_accepted"),
-        x_ticks=placed(whole_ticks(range(1, last + 1)), shown.x),
+        x_ticks=spaced(placed(whole_ticks(range(1, last + 1)), shown.x)),
         y_ticks=placed(fractions, shown.y),
         series=tuple(series),
         legend=tuple((i, _legend(given, curve, point)) for i, (curve, point) in enumerate(found)),

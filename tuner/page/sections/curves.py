@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from tuner.page.charts import Point, axes, dodges, line, placed, round_ticks, whole_ticks
+from tuner.page.charts import Point, axes, dodges, line, placed, round_ticks, spaced, whole_ticks
 from tuner.page.given import Given, by_k
 from tuner.page.view import Block, Chart, Charts, Details, Markdown, Series, Table, texts
 from tuner.records import CurvePoint, Figure, KCurve, LoadPoint, TrialFigures
@@ -61,7 +61,7 @@ def _chart(given: Given, load: LoadPoint, curves: Sequence[KCurve]) -> Chart:
         label=words("curves_label", load=load.label, curves=" ".join(_in_words(given, c) for c in curves)),
         x_title=words("axis_k"),
         y_title=words("axis_speedup", metric=metric.words),
-        x_ticks=placed(whole_ticks(ks), shown.x),
+        x_ticks=spaced(placed(whole_ticks(ks), shown.x)),
         y_ticks=placed(round_ticks(shown.bottom, shown.top, "x"), shown.y),
         series=tuple(series),
         legend=tuple((number, _legend(given, curve)) for number, curve in enumerate(curves)),
