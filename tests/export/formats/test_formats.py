@@ -108,6 +108,13 @@ def test_no_port_but_the_engines_own_unless_asked(name: str) -> None:
     assert "8000" not in asked
 
 
+def test_compose_publishes_no_port_unless_asked() -> None:
+    (service,) = read("compose", artifact()).document["services"].values()
+    assert "ports" not in service and service["expose"] == ["8000"]
+    (service,) = read("compose", artifact(), port=9123).document["services"].values()
+    assert service["ports"] == ["9123:9123"]
+
+
 @EVERY
 def test_nothing_of_the_run_gets_in(name: str) -> None:
     text = written(name, artifact(target="/models/t"), target_path="/srv/t", draft_path="/srv/d")
