@@ -96,6 +96,18 @@ def test_a_rival_that_is_far_behind_lives_once(make_trial: Make) -> None:
     assert judged(trials, FOUR).settled
 
 
+def test_what_was_measured_counts_however_far_behind(make_trial: Make) -> None:
+    """A run whose finalists all had their lives, as before anybody left."""
+    speeds = {2: 1.5, 4: 1.8}
+    trials = single(make_trial, speeds)
+    for number in range(4):
+        for k in (0, 2, 4):
+            tpot = 0.02 * math.exp(lives(speeds)(k, number))
+            trials.append(make_trial(len(trials), k=k, tpot=tpot, final_round=number))
+    answer = only(trials, FOUR)
+    assert (answer.best.k, answer.runner_up and answer.runner_up.k, answer.lives) == (4, 2, 4)
+
+
 def test_a_winner_that_was_lucky_leaves_to_its_rival(make_trial: Make) -> None:
     trials = confirmed(make_trial, single(make_trial, {2: 1.5, 4: 1.6}), FOUR, lives({2: 1.5, 4: 1.1}))
     assert [k for k, _ in fresh(trials)].count(4) < 4

@@ -92,7 +92,12 @@ def leaving(screened: Screened, fresh: Sequence[Trial], rounds: Collection[int],
 def leavers(
     screened: Sequence[Screened], fresh: Sequence[Trial], rounds: Collection[int], lives: int, fewest: int
 ) -> frozenset[str]:
-    """Return the keys of those that left at every temperature at which they were finalists."""
+    """Return the keys of those that left at every temperature at which they were finalists.
+
+    None where so many rounds of all are there: what was measured counts.
+    """
+    if len(rounds) >= lives:
+        return frozenset()
     left: set[str] = set()
     stay: set[str] = set()
     for at in screened:
