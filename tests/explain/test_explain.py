@@ -85,7 +85,7 @@ def made_keys() -> set[str]:
         *(f"missing.{why.value}" for why in Why),
         *(f"sure.{sure.value}" for sure in Confidence),
         *(f"n.{of}" for of in COUNTED),
-        *(f"why.{verdict}" for verdict in ("faster", "slower", "open")),
+        *(f"why.{verdict}" for verdict in ("faster", "faster_here", "slower", "slower_here", "open")),
         *(f"{how}.{part}" for how in ("list", "clauses") for part in ("comma", "last")),
     }
 

@@ -208,7 +208,8 @@ def _against(at: AtTemperature, chosen: Candidate, other: Candidate) -> Iterator
     lead = advantage(*pair, at.claimed) if pair else None
     if pair is None or lead is None:
         return
-    verdict = "faster" if lead.above(0.0) else "slower" if lead.below(0.0) else "open"
+    told = "faster" if lead.above(0.0) else "slower" if lead.below(0.0) else "open"
+    verdict = told if told == "open" or lead.lives > 1 else f"{told}_here"
     yield line(
         "why.against",
         label=chosen.label,

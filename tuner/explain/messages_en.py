@@ -72,6 +72,8 @@ MESSAGES = {
     "why.against": "{label} is {ratio} as fast as {other} ({n}, {lives}). {verdict}",
     "why.faster": "That is clearly faster.",
     "why.slower": "That is clearly slower.",
+    "why.faster_here": "Between these two lives that is faster; the next two may differ.",
+    "why.slower_here": "Between these two lives that is slower; the next two may differ.",
     "why.open": "Noise does not tell the two apart.",
     "why.smaller_taken": "Where noise does not tell two K apart, the smaller one is taken. It wastes less where less "
     "is accepted or more requests run. So it is K = {k}.",

@@ -68,6 +68,8 @@ MESSAGES = {
     "why.against": "{label} 的速度是 {other} 的 {ratio}（{n}，{lives}）。{verdict}",
     "why.faster": "明显更快。",
     "why.slower": "明显更慢。",
+    "why.faster_here": "在这两次启动之间它更快，换两次启动可能不同。",
+    "why.slower_here": "在这两次启动之间它更慢，换两次启动可能不同。",
     "why.open": "噪声之内，两者分不出快慢。",
     "why.smaller_taken": "分不出快慢时取较小的 K：接受率下降或请求变多时，它浪费得更少。所以选 K = {k}。",
     "why.gap": "没有测量：K = {missing}。测过的里面最近的是 K = {k}。",
