@@ -95,7 +95,7 @@ def _write(found: Comparison, path: Path) -> None:
 def _text(found: Comparison) -> str:
     from rich.console import Console
 
-    from tuner.compare.words import confidence_words, headline, notes, open_words, sentence
+    from tuner.compare.words import confidence_words, headline, notes, open_words, sentence, taken_apart
 
     console = Console(width=_WIDTH)
     changed = [change.words for change in found.attribution.changes]
@@ -109,6 +109,7 @@ def _text(found: Comparison) -> str:
             console.print(f"recommended at T={best.temperature:g}: {words}", markup=False, highlight=False)
         console.print(_table(found))
         lines = [
+            *(f"taken apart: {each}" for each in taken_apart(found)),
             *open_words(found),
             *(f"changed: {change}" for change in changed),
             *(f"not compared: {each}" for each in found.not_compared),
