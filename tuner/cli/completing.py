@@ -12,7 +12,7 @@ RUNS = ("*/run.json", "runs/*/run.json", "runs/*/*/run.json")
 """Where run directories are looked for, from the working directory on: cheap, and where sweeps write by default."""
 
 
-class Completed(click.ParamType):
+class Completed(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.4 on
     """Names from a function, else what the shell itself knows of files."""
 
     name = "completed"
@@ -64,7 +64,7 @@ def _runs() -> Iterator[str]:
     yield from sorted({str(found.parent) for pattern in RUNS for found in Path().glob(pattern)})
 
 
-COMPLETED: Mapping[str, click.ParamType] = {
+COMPLETED: Mapping[str, Completed] = {
     "space": Completed(_spaces, "file"),
     "eval_set": Completed(_eval_sets, "file"),
     "name_or_path": Completed(_eval_sets, "file"),

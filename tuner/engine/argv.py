@@ -15,6 +15,7 @@ from tuner.space.model_refs import resolve_model
 ENTRY_POINTS = {"vllm": "vllm.entrypoints.openai.api_server", "sim": "tuner.engine.sim"}
 """Modules that every build has; the `vllm` script does not work in all of them."""
 
+
 def engine_command(
     engine: Engine,
     target: str,
