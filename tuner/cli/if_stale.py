@@ -22,7 +22,8 @@ def stale_lines(last: LastSweep | None, found: Iterable[Difference]) -> list[str
         return ["stale: the registry has no sweep of this target at these load points"]
     stale = [one for one in found if one.stale]
     if not stale:
-        return [f"fresh: {last.where}", "Nothing is measured. Without --if-stale it would be."]
+        verdict = last.config.verdict.value
+        return [f"fresh: {last.where} ({verdict})", "Nothing is measured. Without --if-stale it would be."]
     return [f"stale: {last.where}", *(f"  {one.field}: {one.measured} -> {one.now} ({one.why})" for one in stale)]
 
 
