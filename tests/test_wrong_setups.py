@@ -275,7 +275,8 @@ CASES = (
         ("prompts.jsonl/run", "Give an output directory that you may write in"),
     ),
     Case("output is occupied", occupied, ("run is not empty", "thesis.txt", "new or empty")),
-    Case("unknown option", with_arguments("--concurrency", "4"), ("--concurrency", "--help")),
+    Case("unknown option", with_arguments("--frobnicate", "4"), ("--frobnicate", "--help")),
+    Case("a key of the space as an option", with_arguments("--concurrency", "4"), ("--concurrency", "load_points")),
 )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,9 +100,9 @@ def runs(directory: Path) -> dict[str, Path]:
 
 
 def texts(run: Path) -> dict[str, str]:
-    """Return the explanation in each language, with RUN in place of where the run lies."""
-    found = explained(read_facts(run))
-    return {language: explained_text(found, language).replace(str(run), "RUN") for language in LANGUAGES}
+    """Return the explanation in each language, with RUN in place of where the run lies: its length breaks lines."""
+    found = explained(replace(read_facts(run), run=Path("RUN")))
+    return {language: explained_text(found, language) for language in LANGUAGES}
 
 
 def main() -> None:

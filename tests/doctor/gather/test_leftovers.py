@@ -3,6 +3,7 @@ import os
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -80,13 +81,15 @@ def test_this_process_is_left_out_and_counts_as_alive() -> None:
 
 
 @pytest.fixture
-def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine on which only what the test makes is left over."""
-    monkeypatch.setenv("TUNER_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(leftovers, "_shared_memory", lambda: None)
-    monkeypatch.setattr(leftovers, "_processes", dict)
-    (tmp_path / "t").mkdir()
-    return tmp_path
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine on which only what the test makes is left over; its path is short enough for a socket's name."""
+    with tempfile.TemporaryDirectory(prefix="t", dir="/tmp") as name:
+        path = Path(name)
+        monkeypatch.setenv("TUNER_CACHE", str(path / "cache"))
+        monkeypatch.setattr(leftovers, "_shared_memory", lambda: None)
+        monkeypatch.setattr(leftovers, "_processes", dict)
+        (path / "t").mkdir()
+        yield path
 
 
 def look(path: Path, *runs: Path) -> Leftovers:
