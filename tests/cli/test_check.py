@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tuner.artifact import BestConfig, dump_best_config, load_best_config
+from tuner.artifact.model import Identity, ModelIdentity
 from tuner.cli import main
 from tuner.engine.resolve import SIM_VERSION
 from tuner.hardware import cpu_model
@@ -33,6 +34,13 @@ def simulated(version: str = SIM_VERSION) -> BestConfig:
     engine = on.engine.model_copy(update={"version": version, "build": "sim"})
     measured_on = on.model_copy(update={"engine": engine, "devices": (cpu_model(),), "device_details": ()})
     return config.model_copy(update={"measured_on": measured_on, "environment": {}})
+
+
+def of_one_draft() -> BestConfig:
+    config = simulated()
+    drafts = {"good": ModelIdentity(id="/drafts/good", hash="0" * 64, of="content")}
+    target = ModelIdentity(id=config.target, hash=None, of=None)
+    return config.model_copy(update={"identity": Identity(target=target, drafts=drafts)})
 
 
 def write(config: BestConfig, path: str = "best_config.yaml") -> None:
@@ -96,15 +104,25 @@ def test_json_is_one_line_with_every_difference(capsys: pytest.CaptureFixture[st
         ("best_config.yaml", "--ignore", "nonsense"),
         ("best_config.yaml", "--engine", "/nowhere"),
         ("best_config.yaml", "--draft-path", "/x"),
+        ("one-draft.yaml", "--draft-path", "god=/x"),
         ("s3://bucket/best_config.yaml",),
     ],
 )
 def test_what_cannot_be_read_or_checked_exits_2(arguments: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     write(simulated())
+    write(of_one_draft(), "one-draft.yaml")
     Path("broken.yaml").write_text("a: [")
     Path("newer.yaml").write_text("schema_version: 999\nanswers: []\n")
     assert run("check", *arguments) == 2
     assert "rror: " in capsys.readouterr().err
+
+
+def test_a_path_with_an_equals_sign_is_no_name_of_a_draft(capsys: pytest.CaptureFixture[str]) -> None:
+    write(of_one_draft())
+    Path("x=1").mkdir()
+    assert run("check", "best_config.yaml", "--draft-path", "/x=1/draft") < 2
+    assert run("check", "best_config.yaml", "--draft-path", "x=1") < 2
+    assert "no draft model" not in capsys.readouterr().err
 
 
 def test_a_target_of_the_registry_is_checked_by_its_latest_and_by_its_stamp(

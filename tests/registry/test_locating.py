@@ -53,6 +53,7 @@ def test_a_target_and_an_entry_of_a_registry(
         ("org/other", "no target org/other"),
         ("model", "several targets named model"),
         ("org/model@20200101T000000Z", "no entry 20200101T000000Z"),
+        ("org/model@latest", "no entry latest of org/model"),
         ("x.yaml", "no target x.yaml"),
     ],
 )
@@ -65,6 +66,12 @@ def test_what_is_not_there_says_what_is(
     with pytest.raises(ArtifactError, match=said) as caught:
         locate(ref, str(tmp_path / "r"))
     assert caught.value.next_step
+
+
+def test_a_directory_without_an_artifact_is_told(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    with pytest.raises(ArtifactError, match=r"run has no best_config.yaml, and .* has no target"):
+        locate(str(tmp_path / "run"), str(tmp_path / "r"))
 
 
 @pytest.mark.parametrize("url", ["memory://empty", "memory://empty/best_config.yaml"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -100,7 +101,7 @@ def _by_name(draft_paths: tuple[str, ...], located: Located) -> dict[str, str]:
     named = {}
     for given in draft_paths:
         name, equals, path = given.partition("=")
-        if equals and name in setup.drafts:
+        if equals and (name in setup.drafts or not _may_be_a_path(name, given)):
             named[name] = path
         elif len(only) == 1:
             named[only[0]] = given
@@ -108,6 +109,10 @@ def _by_name(draft_paths: tuple[str, ...], located: Located) -> dict[str, str]:
             names = ", ".join(setup.drafts) or "none"
             raise click.UsageError(f"--draft-path {given}: say which draft, NAME=MODEL. The artifact has: {names}.")
     return named
+
+
+def _may_be_a_path(name: str, given: str) -> bool:
+    return "/" in name or Path(given).exists()
 
 
 def _lines(located: Located, found: Freshness) -> list[str]:

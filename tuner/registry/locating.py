@@ -63,8 +63,7 @@ def _read(shelf: Shelf, name: str) -> Located:
 
 
 def _of_target(ref: str, registry: Registry) -> Located:
-    name, _, stamp = ref.rpartition("@")
-    target, wanted = (name, stamp) if is_stamp(stamp) and name else (ref, None)
+    target, wanted = _stamped(ref, registry)
     target = find_target(registry, target)
     entries = registry.entries(target).entries
     chosen = [entry for entry in entries if wanted in (None, entry.stamp)]
@@ -72,6 +71,18 @@ def _of_target(ref: str, registry: Registry) -> Located:
         has = ", ".join(entry.stamp for entry in entries) or "none that can be read"
         raise ArtifactError(f"{registry.url} has no entry {wanted or ''} of {target}", f"It has: {has}.")
     return Located(f"{chosen[-1].url}/{BEST_CONFIG}", read_config(registry, chosen[-1]))
+
+
+def _stamped(ref: str, registry: Registry) -> tuple[str, str | None]:
+    name, _, stamp = ref.rpartition("@")
+    if name and (is_stamp(stamp) or _mistyped(ref, name, registry)):
+        return name, stamp
+    return ref, None
+
+
+def _mistyped(ref: str, name: str, registry: Registry) -> bool:
+    targets = registry.targets()
+    return measured_target(ref) not in targets and measured_target(name) in targets
 
 
 def read_config(registry: Registry, entry: Entry) -> BestConfig:
@@ -94,7 +105,8 @@ def find_target(registry: Registry, ref: str) -> str:
         return alike[0]
     has = ", ".join(alike or targets) or "nothing"
     what = f"several targets named {ref}" if alike else f"no target {ref}"
-    raise ArtifactError(f"{ref}: there is no such artifact, and {registry.url} has {what}", f"It has: {has}.")
+    problem = f" has no {BEST_CONFIG}" if Path(ref).is_dir() else ": there is no such artifact"
+    raise ArtifactError(f"{ref}{problem}, and {registry.url} has {what}", f"It has: {has}.")
 
 
 def _last_part(name: str) -> str:
