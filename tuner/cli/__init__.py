@@ -55,6 +55,9 @@ class LazyGroup(click.Group):
             return completed(command)
         return command
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write nothing: the help text lists them by what they are for, and importing them all takes a second."""
+
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
@@ -105,7 +108,8 @@ def cli() -> None:
     tuner models, tuner eval-set    make demo models or padded drafts; check or import prompts
     tuner completion SHELL          completion for bash, zsh and fish
 
-    Exit codes: 0 done, 2 bad input, 3 nothing could be measured, 130 interrupted, 143 terminated.
+    Exit codes: 0 done, 1 stale (check) or worse (compare), 2 bad input, 3 nothing could be measured, 4 cannot tell
+    (compare), 130 interrupted, 143 terminated.
     """
 
 
