@@ -68,7 +68,12 @@ def test_it_goes_to_a_file_and_json_says_what_it_is(capsys: pytest.CaptureFixtur
         0.7,
         "recommended",
     )
-    assert document["speculation"]["num_speculative_tokens"] == 4
+    assert document["speculation"] == {
+        "method": "draft_model",
+        "draft": "org/draft",
+        "num_speculative_tokens": 4,
+        "options": {},
+    }
     assert told.err == "out.yaml: vLLM's own --config file\n"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from tuner.errors import OutputError
 
 if TYPE_CHECKING:
     from tuner.export.formats import Deployment, Setting
-    from tuner.records import Json
+    from tuner.records import Json, Speculation
     from tuner.registry import Located
 
 _FORMATS = (
@@ -148,6 +147,15 @@ def _document(
         "temperature": found.temperature,
         "setting": setting.value,
         "target": found.target,
-        "speculation": None if speculation is None else asdict(speculation),
+        "speculation": None if speculation is None else _as_in_the_artifact(speculation),
         "notes": list(found.notes),
+    }
+
+
+def _as_in_the_artifact(speculation: Speculation) -> dict[str, Json]:
+    return {
+        "method": speculation.method,
+        "draft": speculation.draft,
+        "num_speculative_tokens": speculation.num_speculative_tokens,
+        "options": dict(speculation.options),
     }
