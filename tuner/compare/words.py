@@ -169,15 +169,15 @@ def open_words(found: Comparison) -> list[str]:
     near = [row for row in open_rows if row.needs_lives is None and row.ratio.low is not None]
     if near:
         lines.append(
-            f"{len(near)} of {len(open_rows)} open figures would not soon be settled by more lives: too near the edge of "
-            "the tolerance for what they vary by."
+            f"{len(near)} of {len(open_rows)} open figures would not soon be settled by more lives: too near the edge "
+            "of the tolerance for what they vary by."
         )
     blind = [row for row in open_rows if row.ratio.low is None]
     if blind:
         lines.append(
             f"{len(blind)} of {len(open_rows)} open figures have no interval: lives of an engine differ, and one life "
-            "does not say by how much. Sweep with `protocol: lives:` of 4 or more, and give run directories or registry "
-            "entries rather than files."
+            "does not say by how much. Sweep with `protocol: lives:` of 4 or more, and give run directories or "
+            "registry entries rather than files."
         )
     return lines
 
