@@ -126,7 +126,7 @@ def test_an_interrupted_sweep_goes_on_without_measuring_again(workshop: Path, ki
     result = sweep(prepared(), view)
     assert len(view.done) == 5 - kill_after
     assert [trial.record.number for trial in read_run(workshop / "run")[1]] == [0, 1, 2, 3, 4]
-    assert result.report.findings.answers[0].best.label == "good K=3"
+    assert result.report.findings.answers[0].best.draft_name == "good"
 
 
 def test_a_finished_sweep_is_reported_and_not_measured_again(workshop: Path) -> None:
@@ -203,7 +203,7 @@ def test_a_failed_baseline_is_tried_again_by_the_next_call_and_its_traces_leave_
     # The profile is part of the fingerprint, so the engine that works now has to be the same one on paper.
     Path("sim.yaml").write_text(Path("sim.yaml").read_text().replace("{kind: crash_at_start, draft: none}", ""))
     result = sweep(broken)
-    assert result.report.findings.answers[0].best.label == "good K=3"
+    assert result.report.findings.answers[0].best.draft_name == "good"
     assert result.report.findings.failed == {}
 
 
