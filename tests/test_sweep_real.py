@@ -54,8 +54,9 @@ def test_the_artifact_holds_an_answer_and_its_evidence(swept: tuple[dict[str, An
     closing, run = swept
     artifact = yaml.safe_load((run / "best_config.yaml").read_text())
     (answer,) = artifact["answers"]
-    # A baseline and three candidates; then three rounds of the baseline with one finalist, or with two.
-    assert closing["engine_starts"] in (4 + 3 * 2, 4 + 3 * 3)
+    # A baseline and three candidates; then three rounds of the baseline with one finalist, and with a second as long as
+    # it may still win.
+    assert 4 + 3 * 2 <= closing["engine_starts"] <= 4 + 3 * 3
     assert closing["failed"] == 0
     assert artifact["verdict"] == closing["verdict"]
     assert Verdict(artifact["verdict"]) in Verdict
