@@ -126,7 +126,8 @@ def test_an_interrupted_sweep_goes_on_without_measuring_again(workshop: Path, ki
     result = sweep(prepared(), view)
     assert len(view.done) == 5 - kill_after
     assert [trial.record.number for trial in read_run(workshop / "run")[1]] == [0, 1, 2, 3, 4]
-    assert result.report.findings.answers[0].best.draft_name == "good"
+    labels = {figures.candidate.label for figures in result.report.findings.trials}
+    assert labels == {"no speculation", "good K=1", "good K=3", "weak K=2"}
 
 
 def test_a_finished_sweep_is_reported_and_not_measured_again(workshop: Path) -> None:
