@@ -4,15 +4,15 @@ import json
 import shlex
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from tests.one_question import metrics_after_one_question
 from tuner.analysis.losslessness import sameness
-from tuner.engine.process import Launch, free_port, running_engine
+from tuner.engine.process import Launch, free_port
 from tuner.records import REFERENCE_REPEAT, Role, SameOutput, Verdict
 from tuner.store import read_run
 
@@ -128,14 +128,4 @@ def metrics_of(run: Path, serve_file: str) -> str:
         stall_timeout_s=120,
         version="",
     )
-    with running_engine(launch) as engine:
-        body = {"model": engine.served_name, "messages": [{"role": "user", "content": "Count: one, two, three, one,"}]}
-        request = urllib.request.Request(
-            f"{engine.base_url}/v1/chat/completions",
-            data=json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:
-            assert json.load(response)["usage"]["completion_tokens"] > 0
-        with urllib.request.urlopen(f"{engine.base_url}/metrics", timeout=30) as response:
-            return str(response.read().decode())
+    return metrics_after_one_question(launch)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
+from tests.measured_commit import measured_commit
 from tests.searchbench.lineup import GATED_SD, NAMES, run
 from tests.searchbench.lives import Noise
 from tests.searchbench.page import write_page
@@ -117,11 +117,6 @@ def other_result(seed: int, names: tuple[str, ...]) -> dict[str, object]:
     }
 
 
-def _commit() -> str:
-    asked = ["git", "-C", str(DOCUMENT.parent), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(asked, capture_output=True, text=True, check=False).stdout.strip() or "unknown"
-
-
 def _rounded(value: object) -> object:
     return round(value, 4) if isinstance(value, float) else value
 
@@ -138,7 +133,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = parser.parse_args(argv)
     if args.keep and (args.only_simulated or args.strategy):
         parser.error("--keep needs every strategy and every kind of surface")
-    began_s, commit = time.monotonic(), _commit()
+    began_s, commit = time.monotonic(), measured_commit()
     names = tuple(name for name in NAMES if not args.strategy or name in args.strategy)
     found = bench(args.surfaces, args.seed, names, args.workers)
     result = {

@@ -12,13 +12,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from tests.measured_commit import measured_commit
 from tests.truth.page import page
 from tests.truth.regimes import PROTOCOL, REGIMES, Regime, alike_world, effect_world, random_world
 from tests.truth.scores import Scores, random_bars, random_scores, regime_bars, regime_scores
@@ -88,13 +88,6 @@ def _scores(name: str, told: Mapping[tuple[str, str], Sequence[Told]]) -> Scores
     return scores | {"bars": dict(regime_bars(scores))}
 
 
-def _commit() -> str:
-    """Return the short hash of the commit that is measured, "unknown" outside a repository."""
-    asked = ["git", "-C", str(DOCUMENT.parent), "rev-parse", "--short", "HEAD"]
-    answer = subprocess.run(asked, capture_output=True, text=True, check=False)
-    return answer.stdout.strip() or "unknown"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the result; return the exit code."""
     names = [*(regime.name for regime in REGIMES), SURFACES]
@@ -117,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "bench": "truth",
         "ok": ok,
         "seed": args.seed,
-        "commit": args.commit or _commit(),
+        "commit": args.commit or measured_commit(),
         "regimes": found,
         "bars": bars,
         "wall_s": round(time.monotonic() - began_s, 1),

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,9 @@ import pytest
 
 from tests.export.formats.readers import READERS
 from tests.exported_artifact import GOOD, artifact
+from tests.one_question import metrics_after_one_question
 from tuner.artifact import BestConfig
-from tuner.engine.process import Launch, free_port, running_engine
+from tuner.engine.process import Launch, free_port
 from tuner.export.formats import FORMATS, Choices, Deployment, Setting, deployment
 from tuner.export.formats.words import MODULE
 from tuner.records import Json, Verdict
@@ -188,14 +188,4 @@ def asked(file: Path, env: dict[str, str], found: Deployment) -> str:
         stall_timeout_s=300,
         version="",
     )
-    with running_engine(launch) as engine:
-        body = {"model": engine.served_name, "messages": [{"role": "user", "content": "Count: one, two, three, one,"}]}
-        request = urllib.request.Request(
-            f"{engine.base_url}/v1/chat/completions",
-            data=json.dumps({**body, "max_tokens": 16, "temperature": 0}).encode(),
-            headers={"Content-Type": "application/json"},
-        )
-        with urllib.request.urlopen(request, timeout=120) as response:
-            assert json.load(response)["usage"]["completion_tokens"] > 0
-        with urllib.request.urlopen(f"{engine.base_url}/metrics", timeout=30) as response:
-            return str(response.read().decode())
+    return metrics_after_one_question(launch)
