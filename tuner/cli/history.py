@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -37,12 +36,13 @@ def history(target: str, registry: str, as_json: bool) -> None:
     """
     from tuner.registry import Registry, find_target
     from tuner.registry import history as read
+    from tuner.registry.document import past_json
 
     place = Registry(registry)
     found = read(place, find_target(place, target))
     click.echo(_text(found), nl=False, err=as_json)
     if as_json:
-        document = {"target": found.target, "sweeps": [*map(_sweep, found.past)], "broken": list(found.broken)}
+        document = {"target": found.target, "sweeps": [*map(past_json, found.past)], "broken": list(found.broken)}
         click.echo(json.dumps(document))
 
 
@@ -78,21 +78,13 @@ def _table(found: History) -> Table:
 
 
 def _answer_words(answer: Answer) -> str:
+    from tuner.registry.document import chosen
+
     at = "" if answer.temperature == 0 else f" at T={answer.temperature:g}"
-    draft, k = _chosen(answer)
+    draft, k = chosen(answer)
     up_to = answer.recommended.limit.up_to_concurrency if answer.recommended.limit else None
     below = f" up to {up_to}" if up_to is not None else ""
     return f"{answer.verdict.value}{f': {draft} K={k}' if k else ''}{below}{at}"
-
-
-def _chosen(answer: Answer) -> tuple[str | None, int]:
-    """Return draft (or method, without a model) and K of the setting that the answer is about; K = 0 for none."""
-    limit = answer.recommended.limit
-    speculation = limit.speculation if limit else answer.recommended.speculation
-    if speculation is None:
-        return None, 0
-    draft = speculation.draft.rstrip("/").rpartition("/")[2] if speculation.draft else speculation.method
-    return draft, speculation.num_speculative_tokens
 
 
 def _speedup_words(answer: Answer) -> str:
@@ -105,19 +97,11 @@ def _speedup_words(answer: Answer) -> str:
     return f"{speedup.value:.2f}x{interval}"
 
 
-def _lengths(answer: Answer) -> list[dict[str, Json]]:
-    """Return the mean acceptance length at each load point, tokens per step with the bonus token."""
-    loads = ((load.label, load.figures.get("mean_acceptance_length")) for load in answer.measured.load_points)
-    return [
-        {"load_point": label, "value": figure.value, "low": figure.low, "high": figure.high}
-        for label, figure in loads
-        if figure is not None and figure.value is not None
-    ]
-
-
 def _length_words(answer: Answer) -> str:
-    values = [value for one in _lengths(answer) if isinstance(value := one["value"], int | float)]
-    if not _chosen(answer)[1] or not values:
+    from tuner.registry.document import acceptance_lengths, chosen
+
+    values = [value for one in acceptance_lengths(answer) if isinstance(value := one["value"], int | float)]
+    if not chosen(answer)[1] or not values:
         return ""
     least, most = f"{min(values):.2f}", f"{max(values):.2f}"
     return least if least == most else f"{least}-{most}"
@@ -134,31 +118,3 @@ def _brief(value: Json) -> str:
         return f"{len(value)} of them"
     text = "none" if value is None else str(value)
     return text if len(text) <= 24 else f"{text[:10]}..."
-
-
-def _sweep(past: Past) -> dict[str, Json]:
-    config = past.config
-    return {
-        "stamp": past.entry.stamp,
-        "kept_at": past.entry.kept_at.isoformat(),
-        "url": past.entry.url,
-        "tuner_version": config.tuner_version,
-        "engine": config.measured_on.engine.model_dump(mode="json"),
-        "devices": list(config.measured_on.devices),
-        "verdict": config.verdict.value,
-        "answers": [_answer(answer) for answer in config.answers],
-        "changed": None if past.changed is None else [asdict(difference) for difference in past.changed],
-    }
-
-
-def _answer(answer: Answer) -> dict[str, Json]:
-    speedup, (draft, k) = answer.measured.expected_speedup, _chosen(answer)
-    return {
-        "temperature": answer.temperature,
-        "verdict": answer.verdict.value,
-        "draft": draft,
-        "k": k,
-        "up_to_concurrency": answer.recommended.limit.up_to_concurrency if answer.recommended.limit else None,
-        "speedup": speedup.model_dump(mode="json"),
-        "mean_acceptance_length": [*_lengths(answer)],
-    }
