@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
+from functools import partial
 from importlib import import_module
 
 import click
 
-from tuner.errors import EXIT_BAD_INPUT, TunerError
+from tuner.errors import EXIT_BAD_INPUT, EXIT_INTERRUPTED, TunerError
 
 _COMMANDS = {
     "sweep": "tuner.cli.sweep:sweep",
@@ -33,6 +34,12 @@ _COMMANDS = {
     "eval-set": "tuner.cli.eval_set:eval_set",
     "completion": "tuner.cli.completion:completion",
 }
+_MEASURING = {
+    "sweep": "Finished trials are kept.",
+    "diagnose": "Finished trials are kept.",
+    "noise": "Finished lives are kept.",
+}
+"""Commands that run for hours: they end in an orderly way when they are stopped, and do not end with their reader."""
 
 
 class LazyGroup(click.Group):
@@ -116,6 +123,20 @@ def cli() -> None:
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line; every expected error becomes one message, its next step and its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    kept = _MEASURING.get(arguments[0]) if arguments else None
+    if kept is None:
+        _run(arguments)
+        return
+    from tuner.cli.resuming import resume_command
+    from tuner.cli.signals import ending_cleanly
+    from tuner.cli.streams import outlast_readers
+
+    outlast_readers()
+    with ending_cleanly(kept, partial(resume_command, arguments), as_json="--json" in arguments):
+        _run(arguments)
+
+
+def _run(arguments: list[str]) -> None:
     try:
         code = cli.main(args=arguments, standalone_mode=False)
     except TunerError as error:
@@ -130,7 +151,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             _tell_as_json(error.format_message(), "", EXIT_BAD_INPUT)
         sys.exit(EXIT_BAD_INPUT)
     except click.Abort:
-        sys.exit(130)
+        sys.exit(EXIT_INTERRUPTED)
     sys.exit(code if isinstance(code, int) else 0)
 
 

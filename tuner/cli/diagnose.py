@@ -59,6 +59,7 @@ def diagnose(
     """
     from tuner.cli.closing import summary
     from tuner.cli.diagnosis import diagnosis
+    from tuner.cli.signals import work_is_done
     from tuner.cli.sweep import command_line, swept
     from tuner.prepare import SweepRequest
     from tuner.report import explanation_sections
@@ -78,6 +79,7 @@ def diagnose(
         drafts_alone=drafts_alone,
     )
     result = swept(request, SessionArguments(**session))
+    work_is_done()
     for answer in result.report.findings.answers:
         words = f"At temperature {answer.temperature:g}: {verdict_words(answer)}. {answer.why}\n"
         click.echo(words, err=as_json)

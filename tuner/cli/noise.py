@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from functools import partial
 from typing import Any
 
 import click
 
 from tuner.cli.options import SessionArguments, json_option, session_options, space_options
-from tuner.cli.signals import ending_cleanly
+from tuner.cli.signals import work_is_done
 from tuner.cli.views import open_view
 
 
@@ -52,7 +51,6 @@ def noise(
     sweep count here.
     """
     from tuner.cli.noise_table import noise_table
-    from tuner.cli.sweep import command_line
     from tuner.noise import noise_arm, run_noise, unnamed_drafts
     from tuner.prepare import SweepRequest, prepare
 
@@ -64,13 +62,11 @@ def noise(
         SweepRequest(target, space, eval_set, added, engine, download, (), distribution_samples, draft_k=k)
     )
     candidate = noise_arm(prepared, drafts[0], k) if drafts and k else None
-    with (
-        ending_cleanly(f"Finished lives are kept. Resume with: {shlex.join(command_line())}"),
-        open_view(quiet=arguments.quiet) as view,
-    ):
+    with open_view(quiet=arguments.quiet) as view:
         for note in prepared.notes:
             view.message(note)
         result = run_noise(prepared, candidate, lives, arguments.options(prepared), view)
+    work_is_done()
     click.echo(noise_table(result.arms, prepared.space.protocol), err=as_json)
     click.echo(f"written: {result.run / 'noise.json'}", err=as_json)
     if as_json:

@@ -1,15 +1,19 @@
-"""Ctrl-C and SIGTERM: leave by way of every `finally`, then say how to go on."""
+"""Ctrl-C, SIGTERM and a lost terminal: leave by way of every `finally`, then say how to go on."""
 
 from __future__ import annotations
 
+import json
+import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import click
 
-from tuner.errors import EXIT_INTERRUPTED, EXIT_TERMINATED
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Stopped(BaseException):
@@ -17,37 +21,72 @@ class Stopped(BaseException):
 
     def __init__(self, signum: int) -> None:
         super().__init__(signum)
-        self.exit_code = EXIT_INTERRUPTED if signum == signal.SIGINT else EXIT_TERMINATED
-
-
-def _stop(signum: int, frame: FrameType | None) -> None:
-    # A second signal must not interrupt the clean-up that the first one began.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise Stopped(signum)
+        self.signal = signal.Signals(signum)
+        self.exit_code = 128 + signum
 
 
 class ending_cleanly:
-    """Context in which SIGINT and SIGTERM become an orderly end with exit code 130 or 143.
+    """Context in which SIGINT, SIGTERM and SIGHUP become an orderly end with exit code 128 + the signal's number.
 
-    how_to_go_on: said after everything is cleaned up.
+    A signal that is ignored on entry stays ignored: `nohup`, and what a shell's script runs in the background.
+    kept: what is not lost, in a sentence.  resume: returns the command that goes on.  as_json: say both as one JSON
+    object on standard output too. They are said after everything is cleaned up.
     """
 
-    def __init__(self, how_to_go_on: str) -> None:
-        self._how_to_go_on = how_to_go_on
+    _current: ClassVar[ending_cleanly | None] = None
+
+    def __init__(self, kept: str, resume: Callable[[], str], *, as_json: bool = False) -> None:
+        self._kept = kept
+        self._resume = resume
+        self._as_json = as_json
         self._before: dict[signal.Signals, Any] = {}
+        self._over = False
 
     def __enter__(self) -> None:
-        self._before = {signum: signal.signal(signum, _stop) for signum in (signal.SIGINT, signal.SIGTERM)}
+        found = {signum: signal.getsignal(signum) for signum in _ENDING}
+        self._before = {signum: handler for signum, handler in found.items() if handler is not signal.SIG_IGN}
+        for signum in self._before:
+            signal.signal(signum, self._stop)
+        ending_cleanly._current = self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        ending_cleanly._current = None
+        if (stopped := _cause(error)) is not None:
+            # The signals stay ignored: the interpreter is about to end, and has exit handlers to finish.
+            self._say(stopped)
+            sys.exit(stopped.exit_code)
         for signum, handler in self._before.items():
             signal.signal(signum, handler)
-        if (stopped := _cause(error)) is not None:
-            click.echo(f"\nstopped. {self._how_to_go_on}", err=True)
-            sys.exit(stopped.exit_code)
+
+    def _ignore(self) -> None:
+        self._over = True
+        for signum in self._before:
+            signal.signal(signum, signal.SIG_IGN)
+
+    def _stop(self, signum: int, frame: FrameType | None) -> None:
+        if self._over:
+            return
+        # A second signal must not interrupt the clean-up that the first one began.
+        self._ignore()
+        # Not through a buffered stream: the signal may have come in the middle of a write to it.
+        with suppress(OSError):
+            os.write(2, b"\nstopping: engines are ended first\n")
+        raise Stopped(signum)
+
+    def _say(self, stopped: Stopped) -> None:
+        resume = self._resume()
+        click.echo(f"stopped. {self._kept} Resume with: {resume}", err=True)
+        if self._as_json:
+            told = {"interrupted": stopped.signal.name, "resume": resume, "exit_code": stopped.exit_code}
+            click.echo(json.dumps(told))
+
+
+def work_is_done() -> None:
+    """From here on a signal comes too late: everything is written, and what is printed is to be whole."""
+    if ending_cleanly._current is not None:
+        ending_cleanly._current._ignore()
 
 
 def _cause(error: BaseException | None) -> Stopped | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -25,7 +24,7 @@ from tuner.cli.options import (
     session_options,
     space_options,
 )
-from tuner.cli.signals import ending_cleanly
+from tuner.cli.signals import work_is_done
 from tuner.cli.views import open_view
 
 if TYPE_CHECKING:
@@ -131,7 +130,8 @@ def _one(request: SweepRequest, session: SessionArguments, *, if_stale: bool, as
             if as_json:
                 click.echo(json.dumps(fresh_summary(last, found)))
             return
-    result = _swept(prepared, request, session, began_s)
+    result = _swept(prepared, session, began_s)
+    work_is_done()
     click.echo(closing_table(result.report), err=as_json)
     lines = [*(result.begun.lines if result.begun else ()), *result.left]
     if result.report.comparison is not None:
@@ -158,12 +158,10 @@ def _both(requests: Sequence[SweepRequest], session: SessionArguments, *, as_jso
     from tuner.cli.side_by_side import both_summary, compared, prepare_both, sweep_both
 
     both = prepare_both(requests)
-    with (
-        ending_cleanly(f"Finished trials are kept. Resume with: {shlex.join(requests[0].command)}"),
-        open_view(quiet=session.quiet) as view,
-    ):
+    with open_view(quiet=session.quiet) as view:
         results = sweep_both(both, session, view)
     found = compared(*results)
+    work_is_done()
     for result in results:
         click.echo(closing_table(result.report), err=as_json)
         for line in (*(result.begun.lines if result.begun else ()), *result.left):
@@ -183,21 +181,18 @@ def command_line() -> tuple[str, ...]:
 
 
 def swept(request: SweepRequest, session: SessionArguments) -> SweepResult:
-    """Run a sweep under a view of its progress; Ctrl-C and SIGTERM end it cleanly."""
+    """Run a sweep under a view of its progress."""
     from tuner.prepare import prepare
 
     began_s = time.monotonic()
-    return _swept(prepare(request), request, session, began_s)
+    return _swept(prepare(request), session, began_s)
 
 
-def _swept(prepared: Prepared, request: SweepRequest, session: SessionArguments, began_s: float) -> SweepResult:
+def _swept(prepared: Prepared, session: SessionArguments, began_s: float) -> SweepResult:
     from tuner.sweep import run_sweep
 
     options = session.options(prepared)
-    with (
-        ending_cleanly(f"Finished trials are kept. Resume with: {shlex.join(request.command)}"),
-        open_view(quiet=session.quiet) as view,
-    ):
+    with open_view(quiet=session.quiet) as view:
         for note in prepared.notes:
             view.message(note)
         return run_sweep(prepared, options, view, began_s)
