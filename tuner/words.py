@@ -84,10 +84,15 @@ def duration(seconds: float) -> str:
 
 def verdict_words(answer: Answer) -> str:
     """Return the verdict as a phrase that names K and draft: "speculate: good, K = 4"."""
-    phrase = VERDICT_WORDS[answer.verdict].format(up_to=answer.up_to, below=answer.below)
-    if answer.best.speculation is None or answer.verdict not in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW):
+    return verdict_phrase(answer.verdict, answer.best, answer.up_to, answer.below)
+
+
+def verdict_phrase(verdict: Verdict, best: Candidate, up_to: int | None, below: int | None) -> str:
+    """Return a verdict as `verdict_words` does, of an answer that was read from an artifact too."""
+    phrase = VERDICT_WORDS[verdict].format(up_to=up_to, below=below)
+    if best.speculation is None or verdict not in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW):
         return phrase
-    return f"{phrase}: {answer.best.draft_name}, K = {answer.best.k}"
+    return f"{phrase}: {best.draft_name}, K = {best.k}"
 
 
 def unfinished_words(left_open: Sequence[str], ended_by: str) -> str:

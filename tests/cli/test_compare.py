@@ -80,6 +80,19 @@ def test_markdown_goes_to_a_file_or_to_standard_output(capsys: pytest.CaptureFix
     assert capsys.readouterr().out == text
 
 
+def test_the_page_goes_to_a_file_or_to_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
+    write("new.yaml", **WORSE)
+    assert run("compare", "old.yaml", "new.yaml", "--html", "compared.html") == 1
+    text = Path("compared.html").read_text(encoding="utf-8")
+    assert text.startswith("<!doctype html>")
+    assert "Speculation got worse" in text
+    capsys.readouterr()
+    assert run("compare", "old.yaml", "new.yaml", "--html", "-") == 1
+    assert capsys.readouterr().out == text
+    assert run("compare", "old.yaml", "new.yaml", "--html", "nowhere/page.html") == 2
+    assert "Give --html another place" in capsys.readouterr().err
+
+
 def test_tolerances_from_a_file_decide(capsys: pytest.CaptureFixture[str]) -> None:
     write("new.yaml", **WORSE)
     Path("lax.yaml").write_text("acceptance_length: 0.2\nspeedup: 0.2\ntpot: 0.2\n")

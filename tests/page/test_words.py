@@ -14,10 +14,10 @@ from tuner.page.english import ENGLISH
 SOURCES = [
     path
     for path in Path(tuner.page.__file__).parent.rglob("*")
-    if path.suffix in {".py", ".j2"} and path.name != "english.py"
+    if path.suffix in {".py", ".j2"} and not {"english", "chinese"} & set(path.parts)
 ]
 TEXT = "\n".join(path.read_text(encoding="utf-8") for path in SOURCES).replace("'", '"')
-MADE = ("title_", "latency_", "step_", "col_", "theme_")
+MADE = ("title_", "latency_", "step_", "col_", "theme_", "key_", "do_", "now_")
 """Beginnings of names that are put together where they are used."""
 
 

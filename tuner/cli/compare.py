@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tuner.cli.options import json_option, registry_option
+from tuner.cli.options import json_option, language_option, registry_option
 from tuner.errors import EXIT_CANNOT_TELL, EXIT_OK, EXIT_WORSE, OutputError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ Examples:
   tuner compare runs/before runs/after
   tuner compare Qwen/Qwen3-14B@20261103T011000Z Qwen/Qwen3-14B --markdown comment.md
   tuner compare old/best_config.yaml new/best_config.yaml --tolerances tolerances.yaml --json
+  tuner compare runs/before runs/after --html compared.html
 
 \b
 Exit codes: 0 the same or better, 1 worse, 2 unreadable or nothing in common, 4 cannot tell.
@@ -42,9 +43,26 @@ Exit codes: 0 the same or better, 1 worse, 2 unreadable or nothing in common, 4 
     metavar="FILE|-",
     help="Write it as Markdown too, for a pull request; - for standard output.",
 )
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+    metavar="FILE|-",
+    help="Write it as one HTML page too, that loads nothing: both curves over each other, every figure with its "
+    "interval; - for standard output.",
+)
+@language_option
 @registry_option
 @json_option
-def compare(old: str, new: str, tolerances: Path | None, markdown: Path | None, registry: str, as_json: bool) -> int:
+def compare(
+    old: str,
+    new: str,
+    tolerances: Path | None,
+    markdown: Path | None,
+    html: Path | None,
+    lang: str,
+    registry: str,
+    as_json: bool,
+) -> int:
     """Say whether NEW is better, the same or worse than OLD, and whether speculation or the engine changed.
 
     OLD and NEW are each a best_config.yaml, the directory of a run or of a registry entry, a URL of these, or a target
@@ -54,16 +72,21 @@ def compare(old: str, new: str, tolerances: Path | None, markdown: Path | None, 
     from tuner.compare import Tolerances, load_tolerances, read_side
     from tuner.compare import compare as hold_against
     from tuner.compare.document import document
+    from tuner.compare.markdown import markdown as as_markdown
+    from tuner.page.compared.build import comparison_html
+    from tuner.page.languages import LANGUAGES
 
     allowed = load_tolerances(tolerances) if tolerances else Tolerances()
     before, after = read_side(old, registry), read_side(new, registry)
     found = hold_against(before.side, after.side, allowed)
-    on_page = as_json or (markdown is not None and str(markdown) == "-")
+    on_page = as_json or "-" in (str(markdown), str(html))
     click.echo(_text(found), nl=False, err=on_page)
     for broken in (*before.broken, *after.broken):
         click.echo(f"left out: {broken}", err=on_page)
     if markdown is not None:
-        _write(found, markdown)
+        _write(as_markdown(found), markdown, "--markdown")
+    if html is not None:
+        _write(comparison_html(found, before, after, LANGUAGES[lang]), html, "--html")
     code = exit_code(found.outcome)
     if as_json:
         click.echo(json.dumps(document(found, code)))
@@ -77,19 +100,15 @@ def exit_code(outcome: Outcome) -> int:
     return {Outcome.WORSE: EXIT_WORSE, Outcome.CANNOT_TELL: EXIT_CANNOT_TELL}.get(outcome, EXIT_OK)
 
 
-def _write(found: Comparison, path: Path) -> None:
-    from tuner.compare.markdown import markdown
-
-    text = markdown(found)
+def _write(text: str, path: Path, option: str) -> None:
     if str(path) == "-":
         click.echo(text, nl=False)
         return
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise OutputError(
-            f"{path} cannot be written: {error.strerror or error}", "Give --markdown another place."
-        ) from error
+        message = f"{path} cannot be written: {error.strerror or error}"
+        raise OutputError(message, f"Give {option} another place.") from error
 
 
 def _text(found: Comparison) -> str:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
-from tuner.cli.options import json_option, registry_option
+from tuner.cli.options import json_option, language_option, registry_option
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,23 +24,38 @@ _WIDTH = 120
 Examples:
   tuner history Qwen/Qwen3-14B
   tuner history Qwen/Qwen3-14B --registry s3://bucket/tuner --json
+  tuner history Qwen/Qwen3-14B --format html > history.html
 """
 )
 @click.argument("target")
+@click.option(
+    "--format",
+    "printed",
+    type=click.Choice(["table", "html"]),
+    default="table",
+    show_default=True,
+    help="What to print: a table, or one HTML page that loads nothing, with charts over time.",
+)
+@language_option
 @registry_option
 @json_option
-def history(target: str, registry: str, as_json: bool) -> None:
+def history(target: str, printed: Literal["table", "html"], lang: str, registry: str, as_json: bool) -> None:
     """List the sweeps of TARGET that the registry has, oldest first, and what changed from one to the next.
 
     TARGET is what the sweep was given; the last part of a path or hub id will do where it names one target alone.
     """
+    from tuner.page.languages import LANGUAGES
+    from tuner.page.past.build import history_html
     from tuner.registry import Registry, find_target
     from tuner.registry import history as read
     from tuner.registry.document import past_json
 
     place = Registry(registry)
     found = read(place, find_target(place, target))
-    click.echo(_text(found), nl=False, err=as_json)
+    if printed == "html":
+        click.echo(history_html(found, LANGUAGES[lang]), nl=False, err=as_json)
+    else:
+        click.echo(_text(found), nl=False, err=as_json)
     if as_json:
         document = {"target": found.target, "sweeps": [*map(past_json, found.past)], "broken": list(found.broken)}
         click.echo(json.dumps(document))

@@ -182,3 +182,7 @@ def keeping_options(command: Command) -> Command:
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="End with one line of JSON on standard output.")
+
+language_option = click.option(
+    "--lang", type=click.Choice(["en", "zh"]), default="en", show_default=True, help="Language of what people read."
+)

@@ -18,9 +18,10 @@ from tuner.store.reading import RECORD_FILE, RUN_FILE, SAMPLES_FILE, TRIALS
 
 @dataclass(frozen=True)
 class Read:
-    """A sweep.  broken: records beside the artifact that could not be used, each with the reason."""
+    """A sweep.  trials, broken: records beside the artifact, and those that could not be used, each with the reason."""
 
     side: Side
+    trials: tuple[Trial, ...] = ()
     broken: tuple[str, ...] = ()
 
 
@@ -34,7 +35,7 @@ def read_side(ref: str, registry: str) -> Read:
         raise ArtifactError(f"{located.where} has no answer", "Write it again from its run: tuner report RUN.")
     directory, slash, _ = located.where.rpartition("/")
     trials, broken = read_trials(Shelf(directory if slash else "."))
-    return Read(with_records(side_of(located.where, located.config), trials), tuple(broken))
+    return Read(with_records(side_of(located.where, located.config), trials), tuple(trials), tuple(broken))
 
 
 def read_trials(shelf: Shelf) -> tuple[list[Trial], list[str]]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from tuner.page.view import Mark, Tick
+from tuner.page.view import Mark, Series, Tick
 
 WIDTH, HEIGHT = 360, 250
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 44
@@ -18,6 +18,10 @@ DODGE = 5.0
 """Units between lines at one x, so that their intervals do not hide one another."""
 SHOWN_INTERVAL = 0.6
 """Intervals may widen the y axis by this share of the points' range; arrows show what is cut."""
+BESIDE = 7.0
+"""Units to the right of its line's point at the same x, for a point of its own."""
+LEAST_RANGE = 0.1
+"""The y axis covers at least this share of its largest value: noise shall not look like an effect."""
 TICKS = 5
 APART = 18.0
 """Units that a tick along x needs for its words."""
@@ -34,6 +38,19 @@ class Point:
     interval: tuple[float, float] | None
     tip: str
     rings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of a chart.
+
+    segments: points that are joined; between two segments there is a gap.  beside: points of their own, drawn a little
+    to the right.
+    """
+
+    legend: str
+    segments: Sequence[Sequence[Point]]
+    beside: Sequence[Point] = ()
 
 
 @dataclass(frozen=True)
@@ -72,17 +89,35 @@ class Axes:
         )
 
 
-def axes(points: Sequence[Point], level: float) -> Axes:
+def drawn(
+    lines: Sequence[Line], level: float | None = None, reach: tuple[float, float] | None = None
+) -> tuple[Axes, tuple[Series, ...]]:
+    """Return the axes that hold all lines, and the lines on them: a series for each segment.
+
+    level: a value that shall be in sight.  reach: the ends along x, by default those of the points.  A point without an
+    interval stays at its own x.
+    """
+    shown = axes([point for one in lines for part in (*one.segments, one.beside) for point in part], level, reach)
+    series = []
+    for number, (one, aside) in enumerate(zip(lines, dodges(len(lines)), strict=True)):
+        beside = tuple(shown.mark(point, number, aside + BESIDE) for point in one.beside)
+        for points in one.segments:
+            marks = tuple(shown.mark(point, number, aside if point.interval else 0.0) for point in points)
+            series.append(Series(number, line(marks), (*marks, *(beside if points is one.segments[-1] else ()))))
+    return shown, tuple(series)
+
+
+def axes(points: Sequence[Point], level: float | None, reach: tuple[float, float] | None = None) -> Axes:
     """Return axes that hold every point and `level`, and intervals as far as they do not squash the points."""
-    values = [level, *(point.y for point in points)]
-    low, high = min(values), max(values)
+    values = [*([] if level is None else [level]), *(point.y for point in points)]
+    low, high = min(values, default=0.0), max(values, default=1.0)
     room = SHOWN_INTERVAL * max(high - low, 0.1)
     ends = [point.interval for point in points if point.interval is not None]
     lowest, highest = min([low, *(end[0] for end in ends)]), max([high, *(end[1] for end in ends)])
     low, high = max(lowest, low - room), min(highest, high + room)
-    margin = 0.08 * max(high - low, 0.05)
+    margin = max(0.08 * max(high - low, 0.05), (LEAST_RANGE * high - (high - low)) / 2)
     xs = [point.x for point in points]
-    left, right = min(xs, default=0.0), max(xs, default=1.0)
+    left, right = reach or (min(xs, default=0.0), max(xs, default=1.0))
     beside = 0.06 * max(right - left, 1.0)
     return Axes(left - beside, right + beside, max(low - margin, 0.0), high + margin)
 

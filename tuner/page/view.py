@@ -28,12 +28,28 @@ class Part:
 
 
 @dataclass(frozen=True)
+class Span:
+    """An interval drawn on one line, in percent of its width.
+
+    value: what it is of.  band_low, band_high: between them nothing is called a difference.  tone: "yes", "no" or
+    "open", what the interval says.
+    """
+
+    low: float
+    value: float
+    high: float
+    band_low: float
+    band_high: float
+    tone: str
+
+
+@dataclass(frozen=True)
 class Cell:
     """One cell of a table.
 
     small: said below the text.  tone: -5 (much slower) to 5 (much faster), None without colour.  marks: "best",
-    "edge-right", "edge-bottom", "none" (nothing measured here).  strip, bar: drawn instead of text; the figures stand
-    in cells beside them.
+    "edge-right", "edge-bottom", "none" (nothing measured here).  strip, bar, span: drawn instead of text; the figures
+    stand in cells beside them.
     """
 
     text: str
@@ -43,6 +59,12 @@ class Cell:
     marks: tuple[str, ...] = ()
     strip: Strip | None = None
     bar: tuple[Part, ...] = ()
+    span: Span | None = None
+
+    @property
+    def drawing(self) -> bool:
+        """Whether it holds a drawing, which takes the width that is left."""
+        return self.strip is not None or bool(self.bar) or self.span is not None
 
 
 @dataclass(frozen=True)
@@ -99,11 +121,20 @@ class Series:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A line from top to bottom at an x: something changed there.  kind: "release" or "change" (of the verdict)."""
+
+    at: float
+    text: str
+    kind: str
+
+
+@dataclass(frozen=True)
 class Chart:
     """A line chart.
 
     label: the whole chart in words, for who does not see it.  level: y of the line that divides better from worse.
-    legend: style and words of each line.  figures: the same as a table.
+    rules: lines from top to bottom.  legend: style and words of each line.  figures: the same as a table.
     """
 
     kind: ClassVar[str] = "chart"
@@ -117,6 +148,7 @@ class Chart:
     legend: tuple[tuple[int, str], ...]
     load: str = ""
     level: float | None = None
+    rules: tuple[Rule, ...] = ()
     figures: Table | None = None
 
 
@@ -230,10 +262,11 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The whole page.  loads: keys and names of the load points to choose from."""
+    """The whole page.  source: what it was written from.  loads: keys and names of the load points to choose from."""
 
     title: str
     subtitle: str
+    source: str
     loads: tuple[tuple[str, str], ...]
     sections: tuple[Section, ...]
 

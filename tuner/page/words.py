@@ -19,3 +19,7 @@ class Words:
     def __call__(self, name: str, /, **values: object) -> str:
         """Return a sentence with its places filled.  KeyError for a name or a place that is not known."""
         return self.sentences[name].format(**values)
+
+    def told(self, text: str) -> str:
+        """Return a text that was made outside of the pages in this language."""
+        return text.replace(" -> ", " \u2192 ")  # an arrow of two characters would break between them

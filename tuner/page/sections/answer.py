@@ -15,7 +15,7 @@ from tuner.records import Answer, Verdict
 from tuner.report_sections.schedule import schedule_headline
 from tuner.words import full_label, times, verdict_words
 
-_TONES = {
+TONES = {
     Verdict.SPECULATE: "yes",
     Verdict.SPECULATE_BELOW: "partly",
     Verdict.DO_NOT: "no",
@@ -40,7 +40,7 @@ def _card(given: Given, answer: Answer) -> Card:
         _, load, name, figure = min(worst, key=lambda one: one[0])
         notes.append(words("worst_category", load=load.load_point.label, name=name, speedup=times(figure), n=figure.n))
     return Card(
-        tone=_TONES[answer.verdict],
+        tone=TONES[answer.verdict],
         headline=_capital(verdict_words(answer)),
         where=words("at_temperature", temperature=f"{answer.temperature:g}"),
         why=answer.why,

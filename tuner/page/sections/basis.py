@@ -11,6 +11,15 @@ from tuner.records import EngineMemory, LoadPoint, Role, TrialRecord, short_hash
 from tuner.words import ROLE_WORDS, duration, engine_words, full_label, times
 
 GIB = 2**30
+MEMORY_COLUMNS = (
+    "col_weights",
+    "col_kv_bytes",
+    "col_kv_tokens",
+    "col_kv_requests",
+    "col_graphs",
+    "col_other",
+    "col_context",
+)
 
 
 def sure_blocks(given: Given) -> Iterator[Block]:
@@ -52,23 +61,28 @@ def memory_blocks(given: Given) -> Iterator[Block]:
     if not first:
         return
     yield Text(words("memory_about"))
-    columns = ("weights", "kv_bytes", "kv_tokens", "kv_requests", "graphs", "other", "context")
-    rows = [
-        (full_label(r.candidate, given.names), *_memory(r))
-        for r in sorted(first.values(), key=lambda r: by_k(r.candidate))
-    ]
-    used = [i for i in range(len(columns)) if any(row[i + 1] for row in rows)]
-    head = [words("col_candidate"), *(words(f"col_{columns[i]}") for i in used)]
-    body = tuple(texts((row[0], *(row[i + 1] for i in used))) for row in rows)
+    records = sorted(first.values(), key=lambda record: by_k(record.candidate))
+    rows = [memory_cells(record) for record in records]
+    used = used_columns(rows)
+    head = [words("col_candidate"), *(words(MEMORY_COLUMNS[i]) for i in used)]
+    names = [full_label(record.candidate, given.names) for record in records]
+    body = tuple(texts((name, *(row[i] for i in used))) for name, row in zip(names, rows, strict=True))
     yield Table(words("memory_of"), texts(head), body)
     notices = [f"{n.what} {n.next_step}".strip() for n in given.manifest.notices if "memory" in n.code]
     if notices:
         yield Points(tuple(notices))
 
 
-def _memory(record: TrialRecord) -> tuple[str, ...]:
+def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Return which columns have text in any of the rows."""
+    return [i for i in range(len(MEMORY_COLUMNS)) if any(row[i] for row in rows)]
+
+
+def memory_cells(record: TrialRecord) -> tuple[str, ...]:
+    """Return what an engine said about its memory, in the order of MEMORY_COLUMNS; "" for what it did not say."""
     engine = record.engine
-    assert engine is not None
+    if engine is None:
+        return ("",) * len(MEMORY_COLUMNS)
     memory = engine.memory or EngineMemory()
     return (
         _gib(memory.weights_bytes),

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
-from tuner.page.charts import Point, axes, dodges, line, placed, round_ticks, spaced, whole_ticks
+from tuner.page.charts import Line, Point, drawn, placed, round_ticks, spaced, whole_ticks
 from tuner.page.given import Given, by_k
-from tuner.page.view import Block, Chart, Charts, Details, Markdown, Series, Table, texts
+from tuner.page.view import Block, Chart, Charts, Details, Markdown, Table, texts
 from tuner.records import CurvePoint, Figure, KCurve, LoadPoint, TrialFigures
 from tuner.words import full_label, milliseconds, plain, times
 
 OPEN_LOADS = 4
 """Load points up to which their table is open: the charts say the same."""
-_FRESH_AT = 7.0
-"""Units to the right of the same K's single life."""
 
 
 def curve_blocks(given: Given) -> Iterator[Block]:
@@ -45,16 +42,8 @@ def _keys(given: Given, curves: Sequence[KCurve]) -> Iterator[tuple[str, str]]:
 
 def _chart(given: Given, load: LoadPoint, curves: Sequence[KCurve]) -> Chart:
     words, metric = given.words, curves[0].metric
-    of_curve = [_points(given, curve) for curve in curves]
-    fresh = [_fresh(given, curve) for curve in curves]
-    every = [point for points in (*of_curve, *fresh) for point in points]
-    shown = axes(every, 1.0)
-    series = []
-    for number, (points, again, aside) in enumerate(zip(of_curve, fresh, dodges(len(curves)), strict=True)):
-        marks = [shown.mark(point, number, aside if point.x else 0.0) for point in points]
-        marks = [m if p.x else replace(m, low=None, high=None) for m, p in zip(marks, points, strict=True)]
-        ringed = [shown.mark(point, number, aside + _FRESH_AT) for point in again]
-        series.append(Series(number, line(marks), (*marks, *ringed)))
+    lines = [Line(_legend(given, c), (_points(given, c),), _fresh(given, c)) for c in curves]
+    shown, series = drawn(lines, 1.0)
     ks = {point.k for curve in curves for point in curve.points}
     return Chart(
         title=load.label,
@@ -63,8 +52,8 @@ def _chart(given: Given, load: LoadPoint, curves: Sequence[KCurve]) -> Chart:
         y_title=words("axis_speedup", metric=metric.words),
         x_ticks=spaced(placed(whole_ticks(ks), shown.x)),
         y_ticks=placed(round_ticks(shown.bottom, shown.top, "x"), shown.y),
-        series=tuple(series),
-        legend=tuple((number, _legend(given, curve)) for number, curve in enumerate(curves)),
+        series=series,
+        legend=tuple((number, one.legend) for number, one in enumerate(lines)),
         load=load.key,
         level=shown.y(1.0),
         figures=_table(given, load, curves),

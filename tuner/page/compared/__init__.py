@@ -1,0 +1,1 @@
+"""Two sweeps on one page: what `tuner compare` says, with both curves over each other."""
