@@ -171,6 +171,22 @@ def lost_worker(error: PoolError) -> Failure:
     return Failure(kind, error.message, error.next_step, code=found.code, what=found.what, advice=found.advice)
 
 
+class _Repeated:
+    """Tells the phase, and tells it again: whoever listens may end the trial by raising, within a second."""
+
+    def __init__(self, report: Callable[[str], None]) -> None:
+        self._report = report
+        self._phase = ""
+
+    def __call__(self, phase: str) -> None:
+        self._phase = phase
+        self._report(phase)
+
+    def again(self) -> None:
+        if self._phase:
+            self._report(self._phase)
+
+
 @dataclass
 class _EngineLife:
     """One engine from start to stop: what it was, what was measured in it, and when. Times are monotonic seconds."""
@@ -201,8 +217,14 @@ class _EngineLife:
     def _measure(self, engine: RunningEngine, work: Work, report: Callable[[str], None]) -> None:
         self.facts = note_context_length(engine.facts, self.candidate)
         endpoint = Endpoint(engine.base_url, engine.served_name, engine.api_key)
+        repeated = _Repeated(report)
+
+        def check_alive() -> None:
+            repeated.again()
+            engine.check_alive()
+
         with DeviceMonitor(self.worker.gpu_ids, engine.supervised.supervisor_pid, self.worker.cpu_cores) as monitor:
-            self.measured = asyncio.run(measure(endpoint, work, engine.check_alive, report, monitor))
+            self.measured = asyncio.run(measure(endpoint, work, check_alive, repeated, monitor))
 
     def ending(self, version: str) -> Ending:
         """Return what is known of the engine's end from here.  version: of vLLM."""

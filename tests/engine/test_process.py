@@ -117,7 +117,7 @@ def test_serves_and_leaves_nothing(make: Make) -> None:
         assert (engine.facts.max_model_len, engine.facts.kv_cache_tokens) == (640, 1024)
         assert 0 < engine.facts.start_s < 10
     assert living(pids_of(launch)) == []
-    assert phases == ["starting engine", "stopping engine"]
+    assert list(dict.fromkeys(phases)) == ["starting engine", "stopping engine"]
     with pytest.raises(EngineCrashed):
         engine.check_alive()
 

@@ -28,6 +28,7 @@ from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
+STARTING = "starting engine"
 STOP_GRACE_S = 8.0
 KILL_MARGIN_S = 20.0
 """How long after the grace a killed process may need to disappear (unmapping memory) before it counts as stuck."""
@@ -204,10 +205,10 @@ def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) ->
     """
     devices = launch.env.get("CUDA_VISIBLE_DEVICES", "")
     memory_before = used_gpu_memory(devices)
-    on_phase("starting engine")
+    on_phase(STARTING)
     supervised = Supervised(launch)
     try:
-        yield _ready(launch, supervised)
+        yield _ready(launch, supervised, on_phase)
     finally:
         try:
             on_phase("stopping engine")
@@ -222,7 +223,11 @@ def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) ->
         )
 
 
-def _ready(launch: Launch, supervised: Supervised) -> RunningEngine:
+def _ready(launch: Launch, supervised: Supervised, on_phase: Callable[[str], None]) -> RunningEngine:
+    def check_alive() -> None:
+        on_phase(STARTING)  # again and again: who listens may end the wait by raising
+        supervised.check_alive()
+
     served = readiness.wait_until_ready(
         launch.port,
         launch.served_name,
@@ -230,7 +235,7 @@ def _ready(launch: Launch, supervised: Supervised) -> RunningEngine:
         start_timeout_s=launch.start_timeout_s,
         stall_timeout_s=launch.stall_timeout_s,
         log_bytes=lambda: launch.log_path.stat().st_size,
-        check_alive=supervised.check_alive,
+        check_alive=check_alive,
     )
     facts = launched_facts(launch)
     other = readiness.other_version(launch.version, served.version)

@@ -12,6 +12,14 @@ Job = Callable[[WorkerFacts, Report], Any]
 Result = tuple[int, Any]  # a worker's number, and what its job returned or the TunerError that it ended with
 
 
+UNWIND_S = 12.0
+"""How long a job of a closed pool may take to stop its engine: a second to notice, the engine's grace, and to leave."""
+
+
+class Abandoned(BaseException):
+    """Raised inside a job of a closed pool, so that it unwinds and stops its engine; no `except Exception` holds it."""
+
+
 class Pool(Protocol):
     """Workers that each run one job at a time.
 
@@ -43,4 +51,4 @@ class Pool(Protocol):
         """
 
     def close(self) -> None:
-        """End all workers, whatever they are doing.  Safe to call twice."""
+        """End all workers, whatever they are doing, their engines first.  Safe to call twice."""

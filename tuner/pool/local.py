@@ -5,18 +5,13 @@ from __future__ import annotations
 import os
 import queue
 import threading
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tuner.errors import TunerError
-from tuner.pool.base import Job, Result
+from tuner.pool.base import UNWIND_S, Abandoned, Job, Result
 from tuner.records import WorkerFacts
-
-_UNWIND_S = 15.0
-
-
-class Abandoned(BaseException):
-    """Raised inside a job of a closed pool, so that it unwinds and stops its engine; no `except Exception` holds it."""
 
 
 class LocalPool:
@@ -66,10 +61,11 @@ class LocalPool:
         return results
 
     def close(self) -> None:
-        """Let the running jobs unwind; what does not within 15 s ends with this process."""
+        """Let the running jobs unwind; what does not in time ends with this process."""
         self._closed = True
+        deadline_s = time.monotonic() + UNWIND_S
         for thread in self._threads.values():
-            thread.join(_UNWIND_S)
+            thread.join(max(0.0, deadline_s - time.monotonic()))
 
     def _run(self, worker: int, job: Job) -> None:
         os.sched_setaffinity(0, self.workers[worker].cpu_cores)  # of this thread and the engines that it starts

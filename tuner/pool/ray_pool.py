@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from tuner.errors import PoolError
-from tuner.pool.base import Job, Result
+from tuner.pool.base import UNWIND_S, Job, Result
 from tuner.pool.cluster import connected, own_cluster
 from tuner.pool.host import HostFacts, visible_gpu_ids
 from tuner.pool.plan import Node, Place, check_hosts, places, worker_facts
@@ -104,9 +104,14 @@ class RayPool:
         return results
 
     def close(self) -> None:
-        """Kill all workers; an engine ends with its worker.  Safe to call twice."""
+        """Let the running jobs stop their engines, then kill all workers.  Safe to call twice."""
         import ray
 
+        for worker in self._jobs.values():
+            self._actors[worker].abandon.remote()
+        if self._jobs:
+            ray.wait(list(self._jobs), num_returns=len(self._jobs), timeout=UNWIND_S)
+        self._jobs = {}
         for actor in self._actors:
             ray.kill(actor)
         self._actors = []

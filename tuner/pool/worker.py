@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tuner.errors import TunerError
-from tuner.pool.base import Job
+from tuner.pool.base import Abandoned, Job
 from tuner.pool.host import HostFacts, look_around
 from tuner.records import WorkerFacts
 
@@ -18,6 +18,7 @@ class TrialWorker:
 
     def __init__(self) -> None:
         self._phase = ""
+        self._abandoned = False
         self._facts: WorkerFacts | None = None
         self._omp_num_threads: str | None = None
 
@@ -47,12 +48,20 @@ class TrialWorker:
             return job(self._facts, self._report)
         except TunerError as error:
             return error
+        except Abandoned:
+            return None
 
     def phase(self) -> str:
         """Return the phase that the running job reported last."""
         return self._phase
 
+    def abandon(self) -> None:
+        """Let the running job stop its engine and end, at its next word."""
+        self._abandoned = True
+
     def _report(self, phase: str) -> None:
+        if self._abandoned:
+            raise Abandoned
         self._phase = phase
 
     def _prepare(self, facts: WorkerFacts) -> None:
