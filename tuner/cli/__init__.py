@@ -28,6 +28,7 @@ _COMMANDS = {
     "check": "tuner.cli.check:check",
     "history": "tuner.cli.history:history",
     "compare": "tuner.cli.compare:compare",
+    "serve": "tuner.cli.serve:serve",
     "doctor": "tuner.cli.doctor:doctor",
     "methods": "tuner.cli.methods:methods",
     "models": "tuner.cli.models:models",
@@ -110,6 +111,7 @@ def cli() -> None:
     tuner check ARTIFACT            does a best_config.yaml still hold on this machine
     tuner history MODEL             the sweeps of a model, and what changed between them
     tuner compare OLD NEW           is a sweep better, the same or worse than an older one, and why
+    tuner serve                     pages, an API for deployments, and a queue of sweeps
     tuner doctor                    what is in the way of a sweep on this machine
     tuner methods                   the methods of speculation, and which of them an engine can run
     tuner models, tuner eval-set    make demo models or padded drafts; check or import prompts
