@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
@@ -30,7 +31,7 @@ from tuner.report_sections.fixed import fixed_section, fixed_warnings
 from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
-from tuner.store.files import write_atomic
+from tuner.store.files import make_way, write_atomic
 from tuner.upgrade import kept_last
 from tuner.upgrade.against import against_last, against_section
 from tuner.upgrade.begun import Begun, begun_section
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.md"
 PLOTS = "plots"
+_BASELINES = frozenset({Role.BASELINE, Role.BASELINE_AGAIN})
 
 
 @dataclass(frozen=True)
@@ -156,8 +158,10 @@ def write_report(
     """
     found = analysed(run, finished=finished, unfinished=unfinished)
     stored, kept, manifest, trials = found.stored, found.every, found.manifest, found.trials
-    findings, explained, records = found.findings, found.explanation, found.records
+    explained, records = found.explanation, found.records
     try:
+        moved = tuple(map(str, make_way(run)))
+        findings = replace(found.findings, warnings=(*moved, *found.findings.warnings))
         plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
         compared = _against_last(run, files[BEST_CONFIG], kept) if findings.finished else None
@@ -170,15 +174,16 @@ def write_report(
         ]
         pictures = [plot.relative_to(run) for plot in plots]
         files[REPORT] = report_markdown(manifest, findings, trials, pictures, told)
-        files |= pages(_given(found, told, files))
+        files |= pages(_given(replace(found, findings=findings), told, files))
         for name, text in files.items():
             write_atomic(run / name, text.encode())
         for path in run.glob("*.yaml"):
             if path.name not in files and may_be_written(path.name):
                 path.unlink()
     except OSError as error:
-        message = f"the report cannot be written to {run}: {error.strerror or error}"
-        raise OutputError(message, "Free space or fix permissions, then: tuner report RUN") from error
+        message = f"the report cannot be written: {error.filename or run}: {error.strerror or error}"
+        hint = f"Free space or fix permissions, then: {shlex.join(('tuner', 'report', str(run)))}"
+        raise OutputError(message, hint) from error
     again = frozenset(trial.record.number for trial in trials if trial.record.role is Role.BASELINE_AGAIN)
     return Report(run, manifest, findings, again, explained, records, compared)
 
@@ -265,7 +270,7 @@ def subtitle(manifest: RunManifest, trials: Sequence[Trial]) -> str:
 
 
 def _context(manifest: RunManifest, stored: Manifest, trials: Sequence[Trial]) -> RunContext:
-    baselines = [trial for trial in trials if trial.record.role is Role.BASELINE and trial.record.ok]
+    baselines = [trial for trial in trials if trial.record.role in _BASELINES and trial.record.ok]
     engine = baselines[0].record.engine
     measured_on = MeasuredOn(
         devices=_devices(trials),

@@ -71,7 +71,7 @@ def run_sweep(
     baseline succeeded. Whatever ends it, finished trials are in the run directory and the next call goes on from there.
     """
     began_s = time.monotonic() if began_s is None else began_s
-    registry, kept = open_for_keeping(options.registry), ""
+    registry, kept = open_for_keeping(options.registry, prepared.manifest.target), ""
     with RunStore.open(options.out, prepared.fingerprint, manifest_json(prepared.manifest)) as store:
         options, begun = begin(prepared, options, store, registry, last)
         for line in begun.lines if begun else ():

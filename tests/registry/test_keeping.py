@@ -94,12 +94,12 @@ def test_a_registry_out_of_reach_loses_nothing_and_says_how_to_go_on(
 
 
 def test_it_is_known_before_measuring_whether_the_registry_can_be_used(tmp_path: Path) -> None:
-    assert open_for_keeping(None) is None
-    opened = open_for_keeping(str(tmp_path / "new"))
+    assert open_for_keeping(None, "org/model") is None
+    opened = open_for_keeping(str(tmp_path / "new"), "org/model")
     assert opened is not None and opened.targets() == ()
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError):
-        open_for_keeping(str(tmp_path / "file"))
+        open_for_keeping(str(tmp_path / "file"), "org/model")
 
 
 def test_a_target_has_one_name_however_it_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.faults.matrix import Group, fault
 from tuner.errors import ArtifactError, OutputError
 from tuner.registry import Registry, parse_stamp, shelf, target_slug
 from tuner.registry.entry import ENTRY_FILE, new_stamp
@@ -58,15 +59,39 @@ def test_an_entry_is_kept_and_read_again_by_another_process(url: str) -> None:
 
 def test_the_same_second_gets_a_suffix_and_entries_come_in_their_order(url: str) -> None:
     registry = Registry(url)
+    registry.keep(TARGET, {"best_config.yaml": b"earlier"}, "m", NOW - timedelta(seconds=1))
     for number in range(12):
         registry.keep(TARGET, {"best_config.yaml": str(number).encode()}, f"m{number}", NOW)
-    registry.keep(TARGET, {"best_config.yaml": b"earlier"}, "m", NOW - timedelta(seconds=1))
     entries = registry.entries(TARGET).entries
     assert [registry.read(entry, "best_config.yaml") for entry in entries] == [
         b"earlier",
         *(str(number).encode() for number in range(12)),
     ]
     assert entries[2].stamp == "20261201T023005Z-2"
+
+
+@fault(
+    Group.MACHINE,
+    "the clock goes back between two sweeps",
+    sees="the later sweep is the newest entry of `tuner history`, with the time of the one before it",
+    keeps="both entries",
+)
+@pytest.mark.parametrize("back", [timedelta(seconds=1), timedelta(days=400)])
+def test_where_the_clock_went_back_the_later_entry_is_the_newest(url: str, back: timedelta) -> None:
+    registry = Registry(url)
+    for number, now in enumerate((NOW, NOW - back, NOW - 2 * back)):
+        registry.keep(TARGET, {"best_config.yaml": str(number).encode()}, f"m{number}", now)
+    entries = registry.entries(TARGET).entries
+    assert [registry.read(entry, "best_config.yaml") for entry in entries] == [b"0", b"1", b"2"]
+    assert registry._shelf.read(f"{SLUG}/latest").decode().strip() == entries[-1].stamp == "20261201T023005Z-3"
+
+
+def test_an_entry_that_lost_a_file_is_kept_anew(tmp_path: Path, local: Registry) -> None:
+    first, _ = local.keep(TARGET, FILES, "m1", NOW)
+    (tmp_path / "registry" / SLUG / first.stamp / next(iter(FILES))).unlink()
+    again, is_new = local.keep(TARGET, FILES, "m1", NOW)
+    assert is_new and again.stamp != first.stamp
+    assert {name: local.read(again, name) for name in FILES} == FILES
 
 
 def test_the_same_measurements_are_kept_once(url: str) -> None:
@@ -81,9 +106,9 @@ def test_latest_is_a_file_with_the_newest_stamp(tmp_path: Path, local: Registry)
     local.keep(TARGET, FILES, "m2", NOW)
     latest = tmp_path / "registry" / SLUG / "latest"
     assert latest.read_text() == "20261201T023005Z\n"
-    local.keep(TARGET, FILES, "m1", NOW - timedelta(days=1))
-    assert latest.read_text() == "20261201T023005Z\n"
     local.keep(TARGET, FILES, "m3", NOW)
+    assert latest.read_text() == "20261201T023005Z-2\n"
+    local._point_at(SLUG, "20261201T023005Z")  # of a slower writer
     assert latest.read_text() == "20261201T023005Z-2\n"
     latest.write_bytes(b"\xff nonsense")
     local.keep(TARGET, FILES, "m4", NOW)
@@ -252,12 +277,12 @@ def test_an_unknown_scheme_and_a_file_in_the_way_are_told(tmp_path: Path) -> Non
     with pytest.raises(OutputError, match="nonsense"):
         Registry("nonsense://x")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="cannot be written"):
-        Registry(str(tmp_path / "file")).check()
+    with pytest.raises(OutputError, match="Not a directory"):
+        Registry(str(tmp_path / "file")).check(TARGET)
     with pytest.raises(OutputError, match="cannot be used"):
         Registry(str(tmp_path / "file")).keep(TARGET, FILES, "m", NOW)
-    Registry(str(tmp_path / "new")).check()
-    assert not (tmp_path / "new").exists()
+    Registry(str(tmp_path / "new")).check(TARGET)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_no_password_is_told() -> None:

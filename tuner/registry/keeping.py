@@ -59,15 +59,16 @@ def _measurements(run: Path, files: Mapping[str, bytes], trials: list[str]) -> s
     return short_hash([records, {name: manifest.get(name) for name in _QUESTION}], 64)
 
 
-def open_for_keeping(url: str | None) -> Registry | None:
-    """Return the registry that a finished sweep will be kept in, None for none.
+def open_for_keeping(url: str | None, target: str) -> Registry | None:
+    """Return the registry that a finished sweep of a target will be kept in, None for none.
 
-    OutputError where it cannot be used: better known before hours of measuring than after.
+    target: as the manifest has it.  OutputError where nothing can be written there: better known before hours of
+    measuring than after.
     """
     if url is None:
         return None
     registry = Registry(url)
-    registry.check()
+    registry.check(measured_target(target))
     return registry
 
 

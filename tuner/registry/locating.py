@@ -12,6 +12,7 @@ from tuner.registry.entry import Entry, is_stamp
 from tuner.registry.keeping import measured_target
 from tuner.registry.registry import LATEST, Registry
 from tuner.registry.shelf import Shelf
+from tuner.store.codec import Damaged
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def _at_url(url: str) -> Located:
     shelf = Shelf(url)
     try:
         latest = shelf.read(LATEST).decode("utf-8", "replace").strip()
-    except FileNotFoundError:
+    except (FileNotFoundError, Damaged):
         return _read(shelf, BEST_CONFIG)
     return _read(shelf, f"{latest}/{BEST_CONFIG}")
 
@@ -58,6 +59,8 @@ def _read(shelf: Shelf, name: str) -> Located:
         return Located(where, parse_best_config(shelf.read(name).decode(), where))
     except FileNotFoundError as error:
         raise ArtifactError(f"{where} does not exist", "Give an artifact, its directory, or a target.") from error
+    except Damaged as error:
+        raise ArtifactError(f"{where}: {error}", "Restore it, or use another entry.") from error
     except UnicodeDecodeError as error:
         raise ArtifactError(f"{where} is no text: {error}", "Restore it, or use another entry.") from error
 
@@ -103,6 +106,8 @@ def find_target(registry: Registry, ref: str) -> str:
     alike = [target for target in targets if _last_part(target) == _last_part(ref)]
     if len(alike) == 1:
         return alike[0]
+    if broken := registry.entries(name).broken:
+        raise ArtifactError(f"no entry of {ref} can be read: {'; '.join(broken)}", "Restore one, or sweep again.")
     has = ", ".join(alike or targets) or "nothing"
     what = f"several targets named {ref}" if alike else f"no target {ref}"
     problem = f" has no {BEST_CONFIG}" if Path(ref).is_dir() else ": there is no such artifact"

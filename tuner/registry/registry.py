@@ -16,6 +16,7 @@ from tuner.store.codec import Damaged, sha256
 LATEST = "latest"
 """A file with the stamp of the newest entry, for scripts: an object store has no links."""
 _MOST_IN_A_SECOND = 1000
+_RESTORE = "Restore it, or use another entry: tuner history."
 
 
 @dataclass(frozen=True)
@@ -41,32 +42,42 @@ class Registry:
         """Where it is, without passwords."""
         return self._shelf.url
 
-    def check(self) -> None:
-        """Find out before anything is measured whether the place can be used."""
-        self._shelf.check()
+    def check(self, target: str) -> None:
+        """Find out before anything is measured whether an entry of a target can be written."""
+        self._shelf.check(target_slug(target))
 
     def keep(self, target: str, files: Mapping[str, bytes], measurements: str, now: datetime) -> tuple[Entry, bool]:
         """Write an entry, whole or not at all; return it, and whether it is new.
 
         target: see tuner.identity.target_name.  files: by name with slashes.  measurements: see tuner.registry.keeping:
-        where an entry of the same measurements is there already, that is returned.  now: of any time zone.
+        where a whole entry of the same measurements is there already, that is returned.  now: of any time zone; where
+        the clock went back since the last entry, the new one has the time of that, so that it is the newest.
         """
         kept = next((one for one in self.entries(target).entries if one.measurements == measurements), None)
-        if kept is not None:
+        if kept is not None and self._is_whole(kept):
             return kept, False
         slug = target_slug(target)
+        last = [parse_stamp(stamp)[0] for stamp in self._stamps(slug)[-1:]]
         for suffix in range(1, _MOST_IN_A_SECOND):
-            stamp = new_stamp(now, suffix)
+            stamp = new_stamp(max([now, *last]), suffix)
             text = encode_entry(target, stamp, measurements, files)
             if self._shelf.place(f"{slug}/{stamp}", {**files, ENTRY_FILE: text}):
                 self._point_at(slug, stamp)
                 return decode_entry(text, self._shelf.where(f"{slug}/{stamp}")), True
         raise OutputError(f"{self.url} has {_MOST_IN_A_SECOND} entries of one second", "Look what writes there.")
 
+    def _is_whole(self, entry: Entry) -> bool:
+        try:
+            for name in entry.files:
+                self.read(entry, name)
+        except ArtifactError:
+            return False
+        return True
+
     def _point_at(self, slug: str, stamp: str) -> None:
         """Make `latest` name an entry, unless another writer's newer one is there already."""
         path, current = f"{slug}/{LATEST}", ""
-        with suppress(FileNotFoundError):
+        with suppress(FileNotFoundError, Damaged):
             current = self._shelf.read(path).decode("ascii", "replace").strip()
         if not is_stamp(current) or parse_stamp(current) < parse_stamp(stamp):
             self._shelf.put(path, f"{stamp}\n".encode())
@@ -113,7 +124,9 @@ class Registry:
         try:
             data = self._shelf.read(path)
         except FileNotFoundError as error:
-            raise ArtifactError(f"{where} is missing", "Restore it, or use another entry: tuner history.") from error
+            raise ArtifactError(f"{where} is missing", _RESTORE) from error
+        except Damaged as error:
+            raise ArtifactError(f"{where}: {error}", _RESTORE) from error
         if sha256(data) != entry.files.get(name):
-            raise ArtifactError(f"{where} is not what was written", "Restore it, or use another entry: tuner history.")
+            raise ArtifactError(f"{where} is not what was written", _RESTORE)
         return data

@@ -12,18 +12,23 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.errors import OutputError
 from tuner.registry.entry import ENTRY_FILE
 from tuner.search.database import without_password
+from tuner.store.codec import Damaged
 from tuner.store.files import sync_directory, write_atomic
 
 _CLAIM = "claim"
 _UNFINISHED = ".unfinished-"
 _OLD_S = 24 * 3600.0
+_PROBE = "may-i-write"
+_PROBE_BYTES = 64 * 1024
+"""As much as a small entry has: a full disk has no room for it."""
 
 # What serves a scheme, where fsspec needs a package of its own for it.
 _PACKAGES = {
@@ -80,18 +85,27 @@ class Shelf:
         return f"{self.url}/{path}" if path else self.url
 
     def read(self, path: str) -> bytes:
-        """Return a file.  FileNotFoundError if there is none."""
+        """Return a file.  FileNotFoundError if there is none, Damaged if a directory is in its place."""
         with self._reaching(missing_is_told=True):
-            data: bytes = self._fs.cat_file(self._path(path))
+            try:
+                data: bytes = self._fs.cat_file(self._path(path))
+            except IsADirectoryError as error:
+                raise Damaged("it is a directory where a file belongs") from error
         return data
 
-    def check(self) -> None:
-        """Look whether the place can be reached and, where that can be told without writing, written."""
+    def check(self, directory: str) -> None:
+        """Find out by writing whether entries can be made in a directory, there already or not; nothing stays there."""
         self.names("")
-        if self._local is not None:
-            there = next(parent for parent in (self._local, *self._local.parents) if parent.exists())
-            if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-                raise OutputError(f"the registry {self.url} cannot be written", _WHAT_TO_GIVE)
+        with self._reaching():
+            if self._local is None:
+                self._fs.pipe_file(self._path(_PROBE), b"")
+                with suppress(*_errors()):  # some let nobody delete, which is no reason against keeping
+                    self._fs.rm_file(self._path(_PROBE))
+            else:
+                place = self._local / directory
+                there = next(parent for parent in (place, *place.parents) if parent.exists())
+                with TemporaryDirectory(dir=there, prefix=_UNFINISHED) as made:
+                    write_atomic(Path(made) / _PROBE, bytes(_PROBE_BYTES))
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the names of the directories in a directory, sorted; () where there is none of that name."""
@@ -143,7 +157,8 @@ class Shelf:
             if missing_is_told and isinstance(error, FileNotFoundError):
                 raise
             reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise OutputError(f"the registry {self.url} cannot be used: {reason}", _WHAT_TO_GIVE) from error
+            where = f" ({file})" if (file := getattr(error, "filename", None)) else ""
+            raise OutputError(f"the registry {self.url} cannot be used: {reason}{where}", _WHAT_TO_GIVE) from error
 
 
 _WHAT_TO_GIVE = "Give --registry a directory or a URL that may be written, or leave the registry out: --no-registry."

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
+
+from tuner.errors import OutputError
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
 
 _SQLITE = "sqlite:///"
 _SIDE_FILES = ("", "-journal", "-wal", "-shm")
+_REFUSALS = tuple(f"SQLITE_{name}" for name in ("FULL", "IOERR", "CANTOPEN", "READONLY", "BUSY", "PERM", "NOMEM"))
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class HasStorage(Protocol):
+    """What knows its database's URL."""
+
+    storage_url: str
+
+
+Stored = TypeVar("Stored", bound=HasStorage)
 
 
 def database_errors() -> tuple[type[Exception], ...]:
@@ -21,7 +36,41 @@ def database_errors() -> tuple[type[Exception], ...]:
     from optuna.exceptions import StorageInternalError
     from sqlalchemy.exc import SQLAlchemyError
 
-    return (ImportError, OSError, SQLAlchemyError, StorageInternalError, ValueError, KeyError)
+    # RuntimeError: the tables are of another release of Optuna.
+    return (ImportError, OSError, SQLAlchemyError, StorageInternalError, ValueError, KeyError, RuntimeError)
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the machine refused a database (full disk, no permission, locked): that says nothing of its content."""
+    seen: BaseException | None = error
+    while seen is not None and not isinstance(seen, sqlite3.OperationalError):
+        seen = seen.__cause__ or seen.__context__
+    return seen is not None and getattr(seen, "sqlite_errorname", "").startswith(_REFUSALS)
+
+
+def naming(method: Callable[Concatenate[Stored, P], T]) -> Callable[Concatenate[Stored, P], T]:
+    """Let a method turn a refusal of the machine into an OutputError that names the database; all else propagates."""
+
+    @wraps(method)
+    def call(self: Stored, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        from optuna.exceptions import StorageInternalError
+        from sqlalchemy.exc import SQLAlchemyError
+
+        try:
+            return method(self, *args, **kwargs)
+        except (SQLAlchemyError, StorageInternalError) as error:
+            if not is_refusal(error):
+                raise
+            raise refused(self.storage_url, error) from error
+
+    return call
+
+
+def refused(url: str, error: BaseException) -> OutputError:
+    """Return what to tell where the machine refused a database."""
+    reason = str(error.__cause__ or error).partition("\n")[0]
+    hint = "Free space or fix permissions, then call the same command again: what is measured is kept."
+    return OutputError(f"{_sqlite_file(url) or without_password(url)} cannot be written: {reason}", hint)
 
 
 def open_storage(url: str) -> RDBStorage:

@@ -17,7 +17,10 @@ from tuner.search.attributes import CANDIDATE, CONSTRAINTS, OBSERVED, TOLD
 from tuner.search.database import (
     check_sqlite,
     database_errors,
+    is_refusal,
+    naming,
     open_storage,
+    refused,
     set_aside_sqlite,
     without_password,
 )
@@ -41,7 +44,7 @@ class Study:
 
     Parameters of the study: "arm" (the draft's name, "none" for the baseline), "k", and every engine argument that
     differs between candidates.  One objective per temperature, all minimised.
-    notes: what had to be repaired, for a person.
+    notes: what had to be repaired, for a person.  Where the machine refuses the database, OutputError names it.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Study:
         cost: str = "TPOT",
     ) -> None:
         self.notes: list[str] = []
+        self.storage_url = str(storage.url)
         self._storage = storage
         self._name = name
         self._objectives = [f"{cost} at temperature {temperature:g}" for temperature in temperatures]
@@ -95,13 +99,15 @@ class Study:
                 check_sqlite(storage)
                 return _readable(Study(open_storage(storage), name, candidates, temperatures, search, cost))
             except unusable as error:
-                moved = set_aside_sqlite(storage) if replace_damaged else None
+                moved = set_aside_sqlite(storage) if replace_damaged and not is_refusal(error) else None
                 if moved is None:
                     raise
                 study = Study(open_storage(storage), name, candidates, temperatures, search, cost)
                 study.notes.append(f"the study's database was damaged ({_first_line(error)}); set aside as {moved}")
                 return study
         except unusable as error:
+            if is_refusal(error):
+                raise refused(storage, error) from error
             hint = "Give an Optuna storage URL whose database exists, and install its driver."
             where = without_password(storage)
             raise InputError(f"the study's storage {where} cannot be used: {_first_line(error)}", hint) from error
@@ -118,6 +124,7 @@ class Study:
         """Let go of the database."""
         self._storage.engine.dispose()
 
+    @naming
     def ask(self) -> Decision:
         """Return the next candidate that is neither measured nor being measured, or that there is none.
 
@@ -144,6 +151,7 @@ class Study:
             if not enqueued:  # by somebody in a dashboard, who may ask for what is no candidate
                 raise ValueError(f"the sampler proposed {trial.params}, which is no candidate that is left")
 
+    @naming
     def tell(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> None:
         """Keep what came of a candidate that `ask` returned.
 
@@ -163,6 +171,7 @@ class Study:
             self._study.tell(trial, list(values))
         self._nothing = None
 
+    @naming
     def add(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> None:
         """Keep what came of a candidate that was measured although `ask` did not return it; see `tell`."""
         self._check(values)
@@ -170,6 +179,7 @@ class Study:
         self._pending.pop(candidate.key, None)
         self._nothing = None
 
+    @naming
     def reconcile(self, done: Sequence[Done]) -> None:
         """Make the study agree with the records: call it once after opening, before the first `ask`.
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 QUARANTINE = "quarantine"
+TRIALS = "trials"
+_PLOTS = "plots"
 _TEMPORARY = ".tmp"
+_OF_FILES = frozenset({".json", ".yaml", ".env", ".md", ".html", ".db", ".png", ".svg"})
+_OF_A_TRIAL = re.compile(r"\d{4,}-.+")
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,27 @@ def sync_directory(path: Path) -> None:
 def is_leftover(path: Path) -> bool:
     """Whether a file is the half-written remains of a `write_atomic` that was killed."""
     return path.name.startswith(".") and path.name.endswith(_TEMPORARY)
+
+
+def make_way(root: Path) -> tuple[BrokenFile, ...]:
+    """Move directories that stand in the place of a run's files to `quarantine/`, and files in that of directories.
+
+    Without that they would be met when hours are measured and the answer is written.
+    """
+    return tuple(set_aside(root, path, reason) for path, reason in list(_in_the_way(root)))
+
+
+def _in_the_way(root: Path) -> Iterator[tuple[Path, str]]:
+    directories = [root / TRIALS, root / _PLOTS]
+    if directories[0].is_dir():
+        directories += [entry for entry in sorted(directories[0].iterdir()) if _OF_A_TRIAL.fullmatch(entry.name)]
+    for path in directories:
+        if path.exists() and not path.is_dir():
+            yield path, "it is a file where a directory belongs"
+    for directory in (root, root / _PLOTS):
+        for path in sorted(directory.iterdir()) if directory.is_dir() else ():
+            if path.suffix in _OF_FILES and path.is_dir():
+                yield path, "it is a directory where a file belongs"
 
 
 def set_aside(root: Path, path: Path, reason: str) -> BrokenFile:

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tuner.errors import OutputError
-from tuner.records import Json, Trial, canonical_json
+from tuner.records import Json, Trial, TrialRecord, canonical_json
 from tuner.store.codec import Damaged, StoredRecord, decode_record, decode_samples, sha256, unseal
-from tuner.store.files import BrokenFile
+from tuner.store.files import TRIALS, BrokenFile
 
 RUN_FILE = "run.json"
 SUMMARY_FILE = "summary.json"
+LAST_FILE = "last_sweep.json"
 STATUS_FILE = ".status.json"
-TRIALS = "trials"
 RECORD_FILE = "record.json"
 SAMPLES_FILE = "samples.parquet"
 RUN_FORMAT = 1
+_WHAT_TO_GIVE = "Give the directory of a sweep."
+_READABLE = "Give yourself the right to read it: chmod -R u+rX RUN, or call tuner as the user who measured."
 
 
 @dataclass(frozen=True)
@@ -38,23 +40,29 @@ class Manifest:
 def read_run(path: Path) -> tuple[Manifest, tuple[Trial, ...]]:
     """Return a run's manifest and its whole trials, in the order of their numbers; nothing on disk is changed.
 
-    OutputError if the directory is no run or its run.json cannot be read.  Any other broken file is left out and
+    OutputError if the directory is no run or it or its run.json cannot be read.  Any other broken file is left out and
     named in `Manifest.broken`.
     """
-    if not (path / RUN_FILE).is_file():
-        raise OutputError(f"{path} is not a run of tuner: it has no {RUN_FILE}", "Give the directory of a sweep.")
     try:
         fingerprint, details = read_identity(path)
-    except (Damaged, OSError) as error:
+        directories = tuple(trial_directories(path))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise OutputError(f"{path} is not a run of tuner: it has no {RUN_FILE}", _WHAT_TO_GIVE) from error
+    except Damaged as error:
         hint = "Start the same sweep with this output directory again: it restores the file and keeps the trials."
         raise OutputError(f"{path / RUN_FILE} cannot be used: {error}", hint) from error
+    except OSError as error:
+        raise OutputError(f"{error.filename or path} cannot be read: {error.strerror or error}", _READABLE) from error
     broken: list[BrokenFile] = []
-    trials: list[Trial] = []
-    for directory in trial_directories(path):
+    found: dict[str, Trial] = {}
+    for directory in directories:
         try:
-            trials.append(read_trial(directory))
+            found[directory.name] = read_trial(directory)
         except (Damaged, OSError) as error:
             broken.append(BrokenFile(directory, str(error)))
+    doubled = same_numbers({name: trial.record for name, trial in found.items()})
+    broken += [BrokenFile(path / TRIALS / name, reason) for name, reason in doubled.items()]
+    trials = [trial for name, trial in found.items() if name not in doubled]
     summary = None
     try:
         summary = read_summary(path)
@@ -67,9 +75,23 @@ def _number(trial: Trial) -> int:
     return trial.record.number
 
 
+def same_numbers(records: Mapping[str, TrialRecord]) -> dict[str, str]:
+    """Return the trials whose number another has, by name, each with the reason; the one that began first keeps it.
+
+    A sweep gives each number once: two of one number come from directories that were copied together.
+    """
+    first: dict[int, str] = {}
+    order = sorted(records, key=lambda name: (records[name].started_at, name))
+    return {
+        name: f"{RECORD_FILE}: its number {records[name].number} is that of {first[records[name].number]} too"
+        for name in order
+        if first.setdefault(records[name].number, name) != name
+    }
+
+
 def read_identity(path: Path) -> tuple[dict[str, Json], dict[str, Json]]:
     """Return fingerprint and details from run.json.  Damaged if they cannot be read; FileNotFoundError if missing."""
-    body = unseal((path / RUN_FILE).read_bytes())
+    body = unsealed(path / RUN_FILE)
     fingerprint, details = body.get("fingerprint"), body.get("manifest")
     if body.get("format") != RUN_FORMAT or not isinstance(fingerprint, dict) or not isinstance(details, dict):
         raise Damaged(f"it is not a run of format {RUN_FORMAT}")
@@ -79,12 +101,24 @@ def read_identity(path: Path) -> tuple[dict[str, Json], dict[str, Json]]:
 def read_summary(path: Path) -> dict[str, Json] | None:
     """Return what the run finished with, None if it did not.  Damaged if that cannot be read."""
     try:
-        summary = unseal((path / SUMMARY_FILE).read_bytes()).get("summary")
+        summary = unsealed(path / SUMMARY_FILE).get("summary")
     except FileNotFoundError:
         return None
     if not isinstance(summary, dict):
         raise Damaged("it is no summary")
     return summary
+
+
+def unsealed(path: Path) -> dict[str, Json]:
+    """Return the content of a file that `seal` made.  Damaged if it is not what was written."""
+    return unseal(_content(path))
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except IsADirectoryError as error:
+        raise Damaged("it is a directory where a file belongs") from error
 
 
 def trial_directories(path: Path) -> Iterator[Path]:
@@ -111,15 +145,17 @@ def read_trial(directory: Path) -> Trial:
 def _checked(directory: Path) -> tuple[StoredRecord, bytes]:
     # Other OSErrors (no file descriptor left, no permission) say nothing about the file: they are not damage.
     try:
-        stored = decode_record((directory / RECORD_FILE).read_bytes())
-    except (FileNotFoundError, IsADirectoryError) as error:
+        stored = decode_record(_content(directory / RECORD_FILE))
+    except FileNotFoundError as error:
         raise Damaged(f"{RECORD_FILE}: it is missing") from error
     except Damaged as error:
         raise Damaged(f"{RECORD_FILE}: {error}") from error
     try:
-        samples = (directory / SAMPLES_FILE).read_bytes()
-    except (FileNotFoundError, IsADirectoryError) as error:
+        samples = _content(directory / SAMPLES_FILE)
+    except FileNotFoundError as error:
         raise Damaged(f"{SAMPLES_FILE}: it is missing") from error
+    except Damaged as error:
+        raise Damaged(f"{SAMPLES_FILE}: {error}") from error
     if sha256(samples) != stored.samples_sha256:
         raise Damaged(f"{SAMPLES_FILE}: its content does not match the checksum in {RECORD_FILE}")
     if stored.record.name != directory.name:

@@ -19,25 +19,32 @@ from typing import Self
 from tuner.errors import OutputError
 from tuner.records import Json, Trial, TrialRecord, canonical_json, short_hash, slug
 from tuner.store.codec import Damaged, StoredRecord, encode_record, encode_samples, seal, sha256
-from tuner.store.files import QUARANTINE, BrokenFile, is_leftover, set_aside, sync_directory, write_atomic
-from tuner.store.lock import HOLDER_FILE, LOCK_FILE, RunLock
+from tuner.store.files import (
+    TRIALS,
+    BrokenFile,
+    is_leftover,
+    make_way,
+    set_aside,
+    sync_directory,
+    write_atomic,
+)
+from tuner.store.lock import RunLock
 from tuner.store.reading import (
+    LAST_FILE,
     RECORD_FILE,
     RUN_FILE,
     RUN_FORMAT,
     SAMPLES_FILE,
-    STATUS_FILE,
     SUMMARY_FILE,
-    TRIALS,
     read_identity,
     read_record,
     read_summary,
     read_trial,
-    same_fingerprint,
+    same_numbers,
     trial_directories,
+    unsealed,
 )
-
-_OURS = frozenset({LOCK_FILE, HOLDER_FILE, STATUS_FILE, QUARANTINE, TRIALS})
+from tuner.store.whose import is_another_run
 
 
 class RunStore:
@@ -78,8 +85,8 @@ class RunStore:
     def save(self, trial: Trial) -> Path:
         """Keep a finished trial and return its directory.  A crash at any moment leaves the whole trial or none.
 
-        OutputError if it cannot be written (a full disk).  ValueError if a trial of that name is kept already: what
-        was measured is never overwritten.
+        OutputError if it cannot be written (a full disk, a directory that was moved away).  ValueError if a trial of
+        that name is kept already: what was measured is never overwritten.
         """
         record = trial.record
         if record.name in self._records:
@@ -124,12 +131,15 @@ class RunStore:
         if slug(name) != name:
             raise ValueError(f"{name!r} is not a trial's name")
         directory = self.path / TRIALS / name
-        if not directory.is_dir():
-            try:
+        try:
+            if not (self.path / RUN_FILE).is_file():
+                hint = "Put it back and call the same command again: it goes on. Without it a new sweep begins."
+                raise OutputError(f"{self.path} was deleted or moved away while the sweep wrote in it", hint)
+            if not directory.is_dir():
                 directory.mkdir(parents=True)
                 sync_directory(directory.parent)
-            except OSError as error:
-                raise _unwritable(directory, error) from error
+        except OSError as error:
+            raise _unwritable(directory, error) from error
         return directory
 
     def write_text(self, name: str, text: str) -> Path:
@@ -175,6 +185,7 @@ class RunStore:
         self.close()
 
     def _load(self, fingerprint: Mapping[str, Json], manifest: Mapping[str, Json]) -> None:
+        self._broken += make_way(self.path)
         self._remove_leftovers()
         for directory in trial_directories(self.path):
             try:
@@ -186,7 +197,20 @@ class RunStore:
                 self._set_aside(directory, f"{RECORD_FILE}: it belongs to another run ({stored.run})")
                 continue
             self._records[directory.name] = stored.record
+        for name, reason in same_numbers(self._records).items():
+            self._set_aside(self.path / TRIALS / name, reason)
+            del self._records[name]
+        self._check_last()
         self._write_identity(fingerprint, manifest)
+
+    def _check_last(self) -> None:
+        """What the sweep began with is read by others, to whom a damaged file is none: it is named here."""
+        try:
+            unsealed(self.path / LAST_FILE)
+        except FileNotFoundError:
+            pass
+        except Damaged as error:
+            self._set_aside(self.path / LAST_FILE, str(error))
 
     def _write_identity(self, fingerprint: Mapping[str, Json], manifest: Mapping[str, Json]) -> None:
         path = self.path / RUN_FILE
@@ -215,12 +239,12 @@ class RunStore:
 
 
 def _open_if_ours(path: Path, fingerprint: Mapping[str, Json], manifest: Mapping[str, Json]) -> RunStore | None:
-    if _is_another_run(path, fingerprint):
+    if is_another_run(path, fingerprint):
         return None
     lock = RunLock.acquire(path)
     try:
         # Asked again under the lock: another sweep may have made this its own in the meantime.
-        if not _is_another_run(path, fingerprint):
+        if not is_another_run(path, fingerprint):
             return RunStore(path, lock, fingerprint, manifest)
     except BaseException:
         lock.release()
@@ -229,49 +253,6 @@ def _open_if_ours(path: Path, fingerprint: Mapping[str, Json], manifest: Mapping
     return None
 
 
-def _is_another_run(path: Path, fingerprint: Mapping[str, Json]) -> bool:
-    """Whether `path` is a run of another fingerprint.  OutputError if it is something else than a run."""
-    if path.exists() and not path.is_dir():
-        raise OutputError(f"{path} is a file, not a directory", "Give another output directory.")
-    if not path.is_dir():
-        return False
-    try:
-        return not same_fingerprint(read_identity(path)[0], fingerprint)
-    except FileNotFoundError:
-        _require_only_ours(path)
-        return False
-    except Damaged as error:
-        # The records say whose run it was: each carries the hash of the fingerprint.
-        owners = _owners(path)
-        if owners - {short_hash(fingerprint)}:
-            hint = "Restore the file, or give another output directory."
-            raise OutputError(
-                f"{path / RUN_FILE} cannot be used: {error}; its trials are another sweep's", hint
-            ) from error
-        return False
-
-
-def _owners(path: Path) -> set[str]:
-    owners = set()
-    for directory in trial_directories(path):
-        try:
-            owners.add(read_record(directory).run)
-        except Damaged:
-            continue
-    return owners
-
-
-def _require_only_ours(path: Path) -> None:
-    foreign = sorted(entry.name for entry in path.iterdir() if entry.name not in _OURS and not is_leftover(entry))
-    if foreign or any(trial_directories(path)):
-        found = foreign[0] if foreign else TRIALS
-        raise OutputError(
-            f"{path} is not empty and no run of tuner: it holds {found} and no {RUN_FILE}",
-            "Give a new or empty output directory.",
-        )
-
-
 def _unwritable(path: Path, error: OSError) -> OutputError:
-    return OutputError(
-        f"cannot use {path}: {error.strerror or error}", "Free space or permissions, or give another OUT."
-    )
+    hint = "Free space or fix permissions, then call the same command again: what is measured is kept."
+    return OutputError(f"cannot use {error.filename or path}: {error.strerror or error}", hint)

@@ -17,9 +17,8 @@ from tuner.records import Json
 from tuner.registry import Entry, Registry, measured_target
 from tuner.store import RunStore
 from tuner.store.codec import Damaged, seal, unseal
-from tuner.store.reading import RUN_FILE, read_identity, trial_directories
+from tuner.store.reading import LAST_FILE, RUN_FILE, read_identity, trial_directories, unsealed
 
-LAST_FILE = "last_sweep.json"
 _FORMAT = 1
 _CANDIDATE = re.compile(r"(?:trials/)?\d+-candidate-[^/]+(?:/record\.json)?")
 
@@ -135,7 +134,7 @@ def has_begun(run: Path) -> bool:
 def kept_last(run: Path) -> LastSweep | None:
     """Return the sweep that a run began with; None for none, and where the file is damaged or of a later tuner."""
     try:
-        body = unseal((run / LAST_FILE).read_bytes())
+        body = unsealed(run / LAST_FILE)
     except (FileNotFoundError, Damaged):
         return None
     last: Any = body.get("last")
