@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from tuner.device_lock import descriptors
 from tuner.engine import logscan, readiness
 from tuner.engine.environment import engine_env, recorded_env, redacted_command
 from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
@@ -87,6 +88,7 @@ class Supervised:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
+                pass_fds=descriptors(),
                 bufsize=0,
             )
         assert self._supervisor.stdin is not None and self._supervisor.stdout is not None
