@@ -20,6 +20,7 @@ from collections.abc import Callable, Sequence
 from tuner.analysis.costs import COSTS, cost_spread, costs
 from tuner.analysis.device_figures import device_figures
 from tuner.analysis.life import LATENCIES, LoadView, load_view
+from tuner.analysis.metric_table import COUNTED, LOAD, OWN, PERCENTILES, POSITION, Row
 from tuner.analysis.paired import (
     baseline_spread,
     category_speedups,
@@ -29,9 +30,6 @@ from tuner.analysis.paired import (
 )
 from tuner.analysis.statistics import Column, Spread, mean_estimate, median, percentile, ratio_figure, undefined
 from tuner.records import Counters, Figure, LoadFigures, Metric, Repeat, RequestSample, Trial, TrialFigures
-
-PERCENTILES = (50, 95, 99)
-OWN = "geometric mean over prompts of medians over repeats"
 
 
 def trial_figures(
@@ -117,10 +115,10 @@ def percentile_figure(values: Sequence[float], percent: int) -> Figure:
 
 def throughput_figure(rates: Sequence[float]) -> Figure:
     """Return output tokens per second of wall time: the median over repeats."""
-    name = "median over repeats of completion tokens / wall time"
+    row = LOAD["throughput_tok_s"]
     if not rates:
-        return undefined("tok/s", name, "no valid repeat", "repeats")
-    return Figure(median(rates), "tok/s", name, len(rates), "repeats")
+        return undefined(row.unit, row.estimator, "no valid repeat", "repeats")
+    return Figure(median(rates), row.unit, row.estimator, len(rates), "repeats")
 
 
 def one_life_counts(view: LoadView) -> dict[str, Figure]:
@@ -132,11 +130,14 @@ def count_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
     """Return how many requests were sent, failed and were preempted, over all repeats."""
     preemptions = [r.counters.preemptions for r in repeats if r.counters.preemptions is not None]
     unknown = "" if preemptions else "the engine does not count them"
-    n = len(repeats)
+    counts = {
+        "requests": (sum(r.requests for r in repeats), ""),
+        "failed": (sum(r.failed for r in repeats), ""),
+        "preemptions": (sum(preemptions) if preemptions else None, unknown),
+    }
     return {
-        "requests": Figure(sum(r.requests for r in repeats), "requests", "count", n, "repeats"),
-        "failed": Figure(sum(r.failed for r in repeats), "requests", "count", n, "repeats"),
-        "preemptions": Figure(sum(preemptions) if preemptions else None, "count", "count", n, "repeats", note=unknown),
+        name: Figure(value, LOAD[name].unit, LOAD[name].estimator, len(repeats), "repeats", note=note)
+        for name, (value, note) in counts.items()
     }
 
 
@@ -149,13 +150,13 @@ def _total(repeats: Sequence[Repeat], of: Callable[[Counters], int | None]) -> i
     return sum(known) if known and len(known) == len(values) else None
 
 
-def _quotient(top: int | None, bottom: int | None, unit: str, name: str, n_of: str, zero: str, plus: int = 0) -> Figure:
+def _quotient(row: Row, top: int | None, bottom: int | None, n_of: str, zero: str, plus: int = 0) -> Figure:
     """Return plus + top / bottom; 0/0 and missing counters are undefined, never 0 and never NaN."""
     if top is None or bottom is None:
-        return undefined(unit, name, "the engine does not expose these counters", n_of)
+        return undefined(row.unit, row.estimator, "the engine does not expose these counters", n_of)
     if bottom == 0:
-        return undefined(unit, name, zero, n_of)
-    return Figure(plus + top / bottom, unit, name, bottom, n_of)
+        return undefined(row.unit, row.estimator, zero, n_of)
+    return Figure(plus + top / bottom, row.unit, row.estimator, bottom, n_of)
 
 
 def counter_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
@@ -166,19 +167,21 @@ def counter_figures(repeats: Sequence[Repeat]) -> dict[str, Figure]:
     steps = _total(repeats, lambda c: c.decode_steps)
     emitted = _total(repeats, lambda c: c.generation_tokens - c.requests)
     none, idle = "no drafts", "no decode steps"
-    return {
-        "acceptance_rate": _quotient(accepted, proposed, "fraction", "A/T", "draft tokens", none),
-        "mean_acceptance_length": _quotient(accepted, drafts, "tokens/draft", "1 + A/D", "drafts", none, plus=1),
-        "mean_proposed_length": _quotient(proposed, drafts, "tokens/draft", "T/D", "drafts", none),
-        "draft_coverage": _quotient(drafts, steps, "fraction", "D/S", "steps", idle),
-        "effective_tokens_per_step": _quotient(emitted, steps, "tokens/step", "(C - R)/S", "steps", idle),
+    quotients = {
+        "acceptance_rate": (accepted, proposed, "draft tokens", none, 0),
+        "mean_acceptance_length": (accepted, drafts, "drafts", none, 1),
+        "mean_proposed_length": (proposed, drafts, "drafts", none, 0),
+        "draft_coverage": (drafts, steps, "steps", idle, 0),
+        "effective_tokens_per_step": (emitted, steps, "steps", idle, 0),
     }
+    return {name: _quotient(COUNTED[name], *quotient) for name, quotient in quotients.items()}
 
 
 def acceptance_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
     """Return A_i/D for i = 1, 2, ...: unconditional, so that 1 + their sum is the mean acceptance length."""
     drafts, *accepted = _reached(repeats) or (0,)
-    return tuple(_quotient(count, drafts, "fraction", "A_i/D", "drafts", "no drafts") for count in accepted)
+    row = POSITION["acceptance_by_position"]
+    return tuple(_quotient(row, count, drafts, "drafts", "no drafts") for count in accepted)
 
 
 def conditional_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
@@ -190,10 +193,9 @@ def conditional_by_position(repeats: Sequence[Repeat]) -> tuple[Figure, ...]:
     drafts = "no drafts"
     return tuple(
         _quotient(
+            POSITION["conditional_by_position"],
             count,
             before,
-            "fraction",
-            "A_i/A_(i-1)",
             "drafts" if i == 0 else f"drafts accepted at position {i}",
             drafts if i == 0 or not reached[0] else f"nothing was accepted at position {i}",
         )

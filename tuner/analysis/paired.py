@@ -14,6 +14,7 @@ from itertools import combinations
 
 from tuner.analysis.costs import WALL, cost_spread, costs
 from tuner.analysis.life import LoadView
+from tuner.analysis.metric_table import DRIFT, PAIRED, RATES
 from tuner.analysis.statistics import (
     Column,
     Estimate,
@@ -28,9 +29,6 @@ from tuner.analysis.statistics import (
 )
 from tuner.records import Figure
 
-PAIRED = "geometric mean over prompts of paired ratios of medians over repeats"
-RATES = "ratio of medians over repeats"
-DRIFT = "geometric mean over prompts of paired ratios, later / earlier of the two lives that differ most"
 RATE_DRIFT = "ratio of wall time per output token, later / earlier of the two lives that differ most"
 
 

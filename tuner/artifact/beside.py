@@ -10,8 +10,9 @@ from tuner.records import Json, SameOutput
 
 
 class Speculation(Part):
-    """One setting of speculative decoding, as vLLM names its keys.  draft: as the user wrote it, null without a model.
+    """One setting of speculative decoding, as vLLM names its keys.
 
+    method: how tokens are drafted.  draft: as the user wrote it, null without a model.  num_speculative_tokens: K.
     options: further keys of vLLM's --speculative-config.
     """
 
@@ -24,7 +25,9 @@ class Speculation(Part):
 class ConcurrencyLimit(Part):
     """For `speculate_below`, which no engine has a switch for: the setting that pays up to a concurrency.
 
-    serve_config: the file that starts it.  max_num_seqs: what to start it with so that it cannot run more at once.
+    up_to_concurrency: the largest measured one at which it pays.  slower_at_concurrency: the lowest measured one above
+    at which it does not.  serve_config: the file that starts it.  speculation, engine_args: what that file holds.
+    max_num_seqs: what to start it with so that it cannot run more at once, where nothing else limits the load.
     advice: routing, in words.
     """
 
@@ -54,8 +57,9 @@ class Recommended(Part):
 
     serve_config: the file that starts it, beside the artifact.  speculation, engine_args: what that file holds, with
     the models as the user wrote them.  static_serve_config, static_speculation: the same draft at one K, where that has
-    a K schedule.  baseline_serve_config: the way back, without speculation.  limit: of `speculate_below` alone, with
-    the setting that pays up to it.  up_to_concurrency, slower_at_concurrency: as there.
+    a K schedule.  baseline_serve_config: the way back, without speculation.  chosen_by: the verdict, a K schedule that
+    was measured to be slower nowhere, or the traffic as a whole.  limit: of `speculate_below` alone, with the setting
+    that pays up to it.  up_to_concurrency, slower_at_concurrency: as there.
     """
 
     serve_config: str
@@ -71,7 +75,10 @@ class Recommended(Part):
 
 
 class Lengths(Part):
-    """Lengths in tokens over n requests."""
+    """Lengths in tokens.
+
+    min, median, max: over the requests.  n: how many requests.
+    """
 
     min: int
     median: Number
@@ -82,7 +89,8 @@ class Lengths(Part):
 class Validity(Part):
     """Where the answer was measured; outside of it nothing is claimed.
 
-    concurrency: those measured, ascending.  prompt_tokens, answer_tokens: as the engine counted them, null where that
+    temperature: of the sampling.  concurrency: those measured, ascending; between two of them nothing was.
+    eval_sets: names of the prompts' sets.  prompt_tokens, answer_tokens: as the engine counted them, null where that
     is not known.  max_model_len: the longest context that was served.
     """
 
@@ -97,7 +105,8 @@ class Validity(Part):
 class Room(Part):
     """Memory of one setting.  null: not known.
 
-    max_num_seqs: most sequences at once, by the engine's setting.  full_length_requests: requests of max_model_len
+    kv_cache_tokens: the smallest of several lives.  max_num_seqs: most sequences at once, by the engine's setting.
+     full_length_requests: requests of max_model_len
     tokens that the KV cache holds.  peak_device_memory_bytes: the most that was seen under load, over the trial's GPUs.
     """
 
@@ -108,14 +117,21 @@ class Room(Part):
 
 
 class Capacity(Part):
-    """Memory with and without speculation.  null: no such setting is recommended, or it was not measured."""
+    """Memory with and without speculation.
+
+    with_speculation, without_speculation: of that setting.  null: no such setting is recommended, or it was not
+    measured.
+    """
 
     with_speculation: Room | None
     without_speculation: Room | None
 
 
 class Lossless(Part):
-    """Whether the answers are the target's own, over all load points: the worst verdict, and what it rests on."""
+    """Whether the answers are the target's own.
+
+    verdict: the worst one of all load points.  evidence: what it rests on, in words.
+    """
 
     verdict: SameOutput
     evidence: tuple[str, ...]
@@ -146,7 +162,10 @@ class RequestEffect(StrEnum):
 
 
 class RequestFeature(Part):
-    """A request parameter that does not go together with the recommended speculation in this engine version."""
+    """A request parameter that does not go together with the recommended speculation in this engine version.
+
+    name: of the parameter.  effect: what becomes of a request that uses it.  what: the same in words.
+    """
 
     name: str
     effect: RequestEffect
@@ -158,7 +177,8 @@ class AcceptanceAlert(Part):
 
     low, high: tokens a draft, the bonus token included.  measured: over all prompts, its interval with the prompts as a
     sample.  prompts_sd: standard deviation between prompts.  least_drafts: fewer than so many drafts in `window` prove
-    nothing.  why: how the range was found.
+    nothing.  window: of the rules, a Prometheus duration.  rules_file: beside the artifact.  why: how the range was
+    found.
     """
 
     low: Number

@@ -12,7 +12,10 @@ from tuner.records import Effect, Json
 
 
 class Sampling(Part):
-    """Sampling parameters as they were sent."""
+    """Sampling parameters as they were sent.
+
+    temperature, top_p, top_k: of each request.  seed: each request gets it plus its place in the repeat.
+    """
 
     temperature: Number
     top_p: Number
@@ -23,6 +26,7 @@ class Sampling(Part):
 class LoadPoint(Part):
     """A load as it was asked for.
 
+    eval_set: name of the prompts' set.  sampling: parameters of each request.
     concurrency: requests in flight (closed loop).  max_tokens: limit of an answer.  ignore_eos: answers ran to it.
     num_prompts: the first so many of the eval set, null for all.  weight: share in the objective.
     """
@@ -37,8 +41,12 @@ class LoadPoint(Part):
 
 
 class LoadResult(Part):
-    """Everything measured of one setting at one load point.  figures: by name, each with its unit.
+    """Everything measured of one setting at one load point.
 
+    label: the load point in words.  load_point: as it was asked for.  figures: by name, see docs/reference/metrics.md.
+    acceptance_by_position: share of the drafts accepted up to each position.
+    conditional_acceptance_by_position: the same of those that were accepted before it.
+    worst_category: the one with the lowest speedup.
     categories: the speedup in TPOT by category of prompts.  speedup_by_round: one number per round of fresh lives.
     same_output: null for the engine without speculation.
     """
@@ -55,7 +63,11 @@ class LoadResult(Part):
 
 
 class Inflection(Part):
-    """The first K from which one more token gains less than `threshold`.  k: null when not resolved."""
+    """The first K from which one more token gains less than `threshold`.
+
+    k: null when not resolved.  not_excluded: every K that noise, or not having been measured, leaves open.
+    threshold: as a fraction.  note: why it is not resolved.
+    """
 
     k: int | None
     not_excluded: tuple[int, ...]
@@ -64,7 +76,11 @@ class Inflection(Part):
 
 
 class CurvePoint(Part):
-    """Figures at one K; K = 0 is no speculation.  marginal_gain: per token since the measured K before it."""
+    """Figures at one K.
+
+    k: 0 is no speculation.  speedup: over no speculation.  tpot_s: seconds.  mean_acceptance_length: tokens a draft.
+    marginal_gain: per token since the measured K before it.
+    """
 
     k: int
     speedup: MeasuredFigure
@@ -74,7 +90,11 @@ class CurvePoint(Part):
 
 
 class Curve(Part):
-    """Speedup against K of one draft at one load point, with one set of engine arguments."""
+    """Speedup against K of one draft at one load point, with one set of engine arguments.
+
+    draft, method, engine_args: whose curve it is.  load_point: its label.  best_k: 0 where none is faster.
+    inflection: from where a further token gains next to nothing.  points: one for each measured K.
+    """
 
     draft: str
     method: str
@@ -88,8 +108,10 @@ class Curve(Part):
 class Best(SparsePart):
     """The best K over some load points, 0 for none.
 
-    speedup: of the best, or of the nearest candidate `speedup_of` where that is none.  not_excluded: what noise does
-    not separate from the fastest.
+    effect: whether it pays, is slower, or is not told apart from none.  best_k: 0 for none.  draft: its name.
+    engine_args: other arguments of it.  speedup: of the best, or of the nearest candidate where that is none.
+    speedup_of: that candidate.  not_excluded: what noise does not separate from the fastest.
+    engine_lives: lives that it rests on.
     """
 
     always: ClassVar[frozenset[str]] = frozenset({"draft", "engine_args", "not_excluded"})
@@ -105,13 +127,19 @@ class Best(SparsePart):
 
 
 class BestAt(Best):
-    """The best K at one concurrency."""
+    """The best K at one concurrency.
+
+    concurrency: requests in flight.
+    """
 
     concurrency: int
 
 
 class Crossover(Part):
-    """Concurrencies at which speculation pays, is slower, or is not told apart from none."""
+    """Concurrencies by what speculation does there.
+
+    pays_at: it is faster.  slower_at: it is slower.  unclear_at: it is not told apart from none.
+    """
 
     pays_at: tuple[int, ...]
     slower_at: tuple[int, ...]
@@ -119,13 +147,19 @@ class Crossover(Part):
 
 
 class CrossoverOf(Crossover):
-    """The same of one setting at all concurrencies.  of: its name."""
+    """The same of one setting at all concurrencies.
+
+    of: its name.
+    """
 
     of: str
 
 
 class Crossovers(Part):
-    """best_k_at_each: with the best K at each concurrency.  one_k: with one K at all of them."""
+    """Where speculation stops paying.
+
+    best_k_at_each: with the best K at each concurrency.  one_k: with one K at all of them.
+    """
 
     best_k_at_each: Crossover
     one_k: CrossoverOf | None
@@ -134,8 +168,8 @@ class Crossovers(Part):
 class Traffic(Part):
     """The traffic that load points were weighted by.
 
-    shares: of busy time by measured concurrency.  not_covered: share at more requests than were measured.
-    one_k: the best single K over it.
+    source: where it comes from.  shares: of busy time by measured concurrency.  not_covered: share at more requests
+    than were measured.  one_k: the best single K over it.
     """
 
     source: str
@@ -145,14 +179,24 @@ class Traffic(Part):
 
 
 class Bar(Part):
-    """A reason why something may not be deployed.  kind: a stable name."""
+    """A reason why something may not be deployed.
+
+    kind: a stable name.  text: in words.
+    """
 
     kind: str
     text: str
 
 
 class SchedulePoint(Part):
-    """One load point under a K schedule.  static, schedule: speedups over no speculation from the same rounds."""
+    """One load point under a K schedule.
+
+    load_point: its label.  scheduled_k: K that the schedule has for its concurrency.
+    drafted_per_draft, drafted_per_step: what the engine drafted.  allowed_per_step: least and most that the schedule
+    allows for with the batches that were seen.  obeyed: whether it lies between, null where that is not known.
+    static, schedule: speedups over no speculation from the same rounds.  schedule_over_static: the schedule against the
+    static K.
+    """
 
     load_point: str
     scheduled_k: int
@@ -168,7 +212,10 @@ class SchedulePoint(Part):
 class Schedule(Part):
     """What came of a K schedule by batch size, whether it may be deployed or not.
 
+    why: what came of it, in words.  exportable: whether serve_config has it.
     ranges: [first batch size, last batch size, K], null where none was worth measuring.
+    engine_lives: lives that it rests on.  speedup: over no speculation.  over_static_where_k_differs: over the static K
+    at the load points at which its K is another one.  bars: why it may not be deployed.  load_points: one by one.
     """
 
     why: str
@@ -187,7 +234,9 @@ class Measured(Part):
     engine_lives: lives that it rests on.  expected_speedup: of the setting that was judged best, over the load points,
     for `speculate_below` over those up to the limit.  expected_speedup_similar_prompts: with the prompts as a sample of
     prompts like them.  speedup_before_selection: as it was in one life, before the best of many was taken.
-    runner_up: name of the next best.
+    resolution: how fine a difference could be told.  runner_up: name of the next best.
+    by_concurrency: the best K at each concurrency.  crossover: where speculation stops paying.
+    traffic: what the load points were weighted by.  curves: speedup against K.  schedule: what came of a K schedule.
     load_points: of that setting (of the engine without speculation where none is recommended).
     baseline_load_points: of the engine without speculation, with the same arguments on the same device.
     """

@@ -27,7 +27,10 @@ files of the version before."""
 
 
 class Objective(Part):
-    """What decided, and the limits on p95 latencies, seconds, under their names in the search space."""
+    """What decided.
+
+    metric: TPOT, E2E latency or throughput.  limits: on p95 latencies, seconds, under their names in the search space.
+    """
 
     metric: Metric
     limits: dict[str, Number]
@@ -37,8 +40,8 @@ class ModelIdentity(Part):
     """Which model it was.
 
     id: directory or hub id as the user wrote it.  hash: of its content, or of its name alone where `of` is "name".
-    scheme: number of the way of hashing, hashes of two schemes cannot be compared.  parts: hashes of parts of it.
-    revision: of the hub.  null: not known.
+    of: what was hashed.  scheme: number of the way of hashing, hashes of two schemes cannot be compared.
+    parts: hashes of parts of it.  weight_bytes: size of its weights.  revision: of the hub.  null: not known.
     """
 
     id: str
@@ -51,7 +54,10 @@ class ModelIdentity(Part):
 
 
 class Identity(Part):
-    """drafts: by the draft's name in the search space."""
+    """Which models they were.
+
+    target: the model that was sped up.  drafts: by the draft's name in the search space.
+    """
 
     target: ModelIdentity
     drafts: dict[str, ModelIdentity]
@@ -84,8 +90,10 @@ class DeviceDetail(Part):
 
 
 class MeasuredOn(Part):
-    """Where and when.  max_model_len, kv_cache_tokens: of the first baseline.  machine: the tuner's own, in words.
+    """Where and when.
 
+    devices: name and number of each.  engine: what was measured.  machine: the tuner's own, in words.
+    max_model_len, kv_cache_tokens: of the first baseline.  first_trial, last_trial: when the one began and the other.
     device_details: one for each kind of device, empty where an older tuner wrote nothing of it.
     """
 
@@ -102,7 +110,8 @@ class MeasuredOn(Part):
 class Failed(Part):
     """An engine life that gave no figures.
 
-    role: why it was started.  kind: a stable name of how it ended.  code: a stable name of the cause, null where it is
+    candidate: its name.  role: why it was started.  why: how it ended, in words.
+    kind: a stable name of how it ended.  code: a stable name of the cause, null where it is
     not known.
     """
 
@@ -114,7 +123,10 @@ class Failed(Part):
 
 
 class Barred(Part):
-    """A setting that may not win at a temperature.  kind: a stable name."""
+    """A setting that may not win at a temperature.
+
+    candidate, engine_args: the setting.  temperature: at which.  kind: a stable name of the reason.  text: in words.
+    """
 
     candidate: str
     engine_args: dict[str, Json]
@@ -124,7 +136,11 @@ class Barred(Part):
 
 
 class Diagnosis(Part):
-    """One cause that the measurements show.  evidence: sentences with figures."""
+    """One cause that the measurements show.
+
+    code: a stable name, see docs/diagnoses.md.  subject: which draft, setting or engine it is about.  what: the cause.
+    evidence: sentences with figures.  confidence: how sure that is.  next_step: what to do about it.
+    """
 
     code: str
     subject: str
@@ -137,7 +153,8 @@ class Diagnosis(Part):
 class ChangedSettings(Part):
     """Log lines in which the engine said that it changed a setting by itself.
 
-    candidates: names of those that said all of `lines`, and whose baseline did not.  everywhere: said by engines
+    lines: as they were logged.  candidates: names of those that said all of `lines`, and whose baseline did not.
+    everywhere: said by engines
     without speculation too; then candidates is empty.
     """
 
@@ -151,6 +168,12 @@ class Answer(Part):
 
     lossless, drags_along, capacity.with_speculation, request_features and alert are those of the recommended
     speculation, of the limit's where that one is recommended below a concurrency; null and empty where there is none.
+
+    temperature: production's.  verdict: what to do.  why: the evidence in words.  recommended: what to deploy.
+    validity: where it was measured.  capacity: memory with and without speculation.  lossless: whether the answers are
+    the target's own.  drags_along: what the engine changes by itself once it speculates.
+    request_features: request parameters that do not go together with it.  alert: what to watch in production.
+    measured: what all this rests on.
     """
 
     temperature: Number
@@ -169,8 +192,14 @@ class Answer(Part):
 class BestConfig(Part):
     """What to deploy, what it is expected to bring, and what that rests on.
 
-    target: as the user wrote it.  verdict, why: of the first answer.  environment: variables that the engine was
-    measured with.  drift, floor: see docs/measuring.md.  fingerprint: what decides whether a sweep is resumed.
+    schema_version: of this file.  tuner_version: of the tuner that wrote it.  target: as the user wrote it.
+    verdict, why: of the first answer.  finished: whether all was measured that was asked for.  objective: what decided.
+    environment: variables that the engine was measured with.  identity: which models they were.
+    answers: one for each temperature.  diagnoses: causes that the measurements show.
+    changed_settings: what the engine changed by itself.  warnings: what to keep in mind.
+    failed: engine lives without figures.  barred: what may not win.  drift: the baseline against itself over the sweep.
+    floor: what reading the weights takes.  protocol: how it was measured, as in the search space.
+    measured_on: where and when.  fingerprint: what must be equal for measurements to count in a later sweep.
     """
 
     schema_version: Literal[2]
