@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from tuner.analysis.finals import Judgement, judge
 from tuner.analysis.findings import latest_attempts
-from tuner.analysis.k_schedule import Unsupported
-from tuner.analysis.schedule_judged import ScheduleJudgement, schedules
+from tuner.analysis.k_schedule import Unsupported, derive
+from tuner.analysis.schedule_judged import ScheduleJudgement, schedule_arms, schedules
 from tuner.analysis.screening import Screening, screening
 from tuner.errors import NothingMeasured
 from tuner.records import Candidate, Role, RunManifest, Trial
@@ -58,6 +58,24 @@ def schedule_judgement(trials: Sequence[Trial], manifest: RunManifest) -> Schedu
         return ScheduleJudgement((), 0, 0, ())
     finals = judge(single.screened, known.trials, manifest.protocol)
     return schedules(single.screened, finals, known.trials, manifest.protocol, unsupported(manifest))
+
+
+def foreseen_schedule(trials: Sequence[Trial], manifest: RunManifest) -> tuple[int, int]:
+    """Return how many arms, in how many rounds, the lives of K schedules will have, as far as it can be told so far.
+
+    Whether the surface asks for a schedule is taken from the single lives until the finals are settled. It ends after
+    its first round, or after all where that one was promising: half of them are expected until it is measured.
+    """
+    known = evidence(trials, manifest)
+    single = _screening(known, manifest) if manifest.protocol.schedule else None
+    if single is None:
+        return 0, 0
+    finals, half = judge(single.screened, known.trials, manifest.protocol), (max(1, manifest.protocol.lives) + 1) // 2
+    if not finals.settled:
+        derived = [derive(at, None, (), unsupported(manifest)) for at in single.screened]
+        return len(schedule_arms(derived)), half
+    judged = schedules(single.screened, finals, known.trials, manifest.protocol, unsupported(manifest))
+    return len(judged.arms), judged.wanted if judged.complete else max(judged.wanted, half)
 
 
 def unsupported(manifest: RunManifest) -> Unsupported:

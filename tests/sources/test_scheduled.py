@@ -38,7 +38,8 @@ def measured(make: Make, store: RunStore, *, finals: bool = True) -> None:
     """Save the single lives of two K, and the finals: three rounds of both and their baseline."""
     roles = [(0, None, None), (1, None, None), (3, None, None), (0, Role.BASELINE_AGAIN, None)]
     rounds = [(k, Role.FINAL, number) for number in range(3) for k in (0, 1, 3)] if finals else []
-    for number, (k, role, round_) in enumerate([*roles, *rounds]):
+    saved = len(store.records())
+    for number, (k, role, round_) in list(enumerate([*roles, *rounds]))[saved:]:
         store.save(make(number, k=k, role=role, final_round=round_, tpot=tpot(TPOTS[k]), loads=LOADS))
 
 
@@ -124,3 +125,52 @@ def test_the_budget_ends_it_and_a_later_session_goes_on(
     for most, arms in ((2, ARMS[:2]), (1, ARMS[2:])):
         source = Scheduled(store, manifest, Budget(Limits()))
         assert Lab(make_trial, store, source, {1: 0.012, 8: 0.020}).drain(most) == arms
+
+
+def test_lives_are_expected_before_a_schedule_is_derived(
+    make_trial: Make, make_manifest: Manifest, store: RunStore
+) -> None:
+    """A third of its lives while nothing is known, half of them once the single lives ask for a schedule."""
+    manifest = make_manifest(protocol=PROTOCOL, loads=LOADS)
+    source = Scheduled(store, manifest, Budget(Limits()))
+    assert (source.waiting, source.waiting_plain) == (3, 1)
+    measured(make_trial, store, finals=False)
+    source.finished(store.records()[-1])
+    assert (source.waiting, source.waiting_plain) == (6, 2)
+    lab = Lab(make_trial, store, source, {1: 0.012, 8: 0.020})
+    measured(make_trial, store)
+    lab.drain(1)
+    assert source.waiting == 5  # two of the first round, and a second one
+    lab.drain(3)
+    assert source.waiting == 5  # the first round was promising: all three, of which four lives are done
+
+
+@pytest.mark.parametrize("best", [{1: 0.012, 8: 0.018}, {1: 0.030, 8: 0.040}], ids=["one K", "no draft pays"])
+def test_none_are_expected_once_the_finals_run_and_no_schedule_is_asked_for(
+    make_trial: Make, make_manifest: Manifest, store: RunStore, best: Mapping[int, float]
+) -> None:
+    source = Scheduled(store, make_manifest(protocol=PROTOCOL, loads=LOADS), Budget(Limits()))
+    for number, (k, role) in enumerate([(0, None), (3, None), (0, Role.BASELINE_AGAIN)]):
+        store.save(make_trial(number, k=k, role=role, tpot=tpot(best if k else TPOTS[0]), loads=LOADS))
+    source.finished(store.records()[-1])
+    assert source.waiting == 3
+    store.save(make_trial(3, k=0, role=Role.FINAL, final_round=0, tpot=tpot(TPOTS[0]), loads=LOADS))
+    source.finished(store.records()[-1])
+    assert source.waiting == 0
+
+
+def test_a_sweep_without_finals_expects_one_round_as_soon_as_it_is_asked_for(
+    make_trial: Make, make_manifest: Manifest, store: RunStore
+) -> None:
+    one_life = replace(PROTOCOL, lives=1, max_lives=1)
+    source = Scheduled(store, make_manifest(protocol=one_life, loads=LOADS), Budget(Limits()))
+    assert source.waiting == 1
+    measured(make_trial, store, finals=False)
+    source.finished(store.records()[-1])
+    assert source.waiting == 3
+
+
+def test_none_are_expected_where_none_can_be_asked_for(make_manifest: Manifest, store: RunStore) -> None:
+    off = make_manifest(protocol=replace(PROTOCOL, schedule=False), loads=LOADS)
+    one = make_manifest(protocol=PROTOCOL, loads=LOADS[:1])
+    assert [Scheduled(store, manifest, Budget(Limits())).waiting for manifest in (off, one)] == [0, 0]

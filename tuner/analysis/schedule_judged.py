@@ -107,7 +107,7 @@ def judge_schedules(
     loads: by temperature.  goal: TPOT without limits if None.  The first round alone says whether the others are worth
     their engine starts; that can only make a schedule be deployed less often.
     """
-    to_measure = _arms(derived)
+    to_measure = schedule_arms(derived)
     rounds = complete_rounds(trials, to_measure, Role.SCHEDULE)
     tests = [_Test(d, loads[d.temperature], trials, protocol, len(derived), goal or Goal()) for d in derived]
     wanted = max(1, protocol.lives)
@@ -119,7 +119,7 @@ def judge_schedules(
     return ScheduleJudgement(to_measure, wanted, len(rounds), answers)
 
 
-def _arms(derived: Sequence[Derived]) -> tuple[Candidate, ...]:
+def schedule_arms(derived: Sequence[Derived]) -> tuple[Candidate, ...]:
     """Return what each round has to measure, each once: baselines, static K, schedules."""
     found = [(d.static.baseline, d.static, d.candidate) for d in derived if d.static and d.candidate]
     kinds = zip(*found, strict=True) if found else ()

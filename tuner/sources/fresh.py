@@ -56,7 +56,7 @@ class FreshLives:
         self._what = what
         self._expected = expected
         self._rounds = FinalRounds(store.records(), role)
-        self._planned = False
+        self._planned = self._over = False
         self._stale = True
         self._devices: frozenset[str] = frozenset()
         self._names: tuple[str, ...] = ()
@@ -64,13 +64,13 @@ class FreshLives:
 
     @property
     def waiting(self) -> int:
-        """Lives that are still to be started."""
-        return self._rounds.waiting if self._planned else self._expected
+        """Lives that are still to be started, with those that can be expected; none once the budget is spent."""
+        return 0 if self._over else self._rounds.waiting + self._expected
 
     @property
     def waiting_plain(self) -> int:
-        """Lives of baselines among them; before the arms are known, of one in a round of three."""
-        return self._rounds.waiting_plain if self._planned else self._expected // 3
+        """Lives of baselines among them; of those expected one in a round of three."""
+        return 0 if self._over else self._rounds.waiting_plain + self._expected // 3
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life for this worker; call it only when everything before these lives is measured.
@@ -78,6 +78,7 @@ class FreshLives:
         Rounds run on the kind of device that the winner was selected on, if one of those alive is such a device.
         """
         if self._budget.reached():
+            self._over = True
             return None
         if self._stale:
             self._plan(alive)
@@ -105,6 +106,7 @@ class FreshLives:
         judged = self._judge(self._store.trials(), self._manifest)
         self._devices = self._of_the_winners_kind(judged, alive)
         self._rounds.want(judged.arms, judged.wanted, self._devices)
+        self._expected = 0
         differing = distinguishing(judged.arms)
         names = tuple(full_label(arm, differing) for arm in judged.arms)
         if names and names != self._names:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tuner.evidence import schedule_judgement
-from tuner.records import Role, RunManifest
+from tuner.evidence import foreseen_schedule, schedule_judgement
+from tuner.records import Role, RunManifest, TrialRecord
 from tuner.sources.base import Budget
 from tuner.sources.fresh import FreshLives
 from tuner.store import RunStore
@@ -13,7 +13,48 @@ class Scheduled(FreshLives):
     """Hands out the lives of each temperature's schedule, where the surface asks for one and the engine supports it.
 
     One round first: where it shows that the schedule is ignored or far slower, no further one is measured.
+    Whether there will be a schedule is settled by the finals alone, and its lives are up to a third of a sweep. So that
+    the time left is not short by them, some are expected from the beginning, and more as soon as the single lives ask
+    for one.
     """
 
     def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
-        super().__init__(store, manifest, budget, Role.SCHEDULE, schedule_judgement, what="arms of the K schedule")
+        self._at_first = _expected_at_first(manifest)
+        self._outdated = True
+        super().__init__(
+            store,
+            manifest,
+            budget,
+            Role.SCHEDULE,
+            schedule_judgement,
+            what="arms of the K schedule",
+        )
+
+    @property
+    def waiting(self) -> int:
+        """Lives that are still to be started, with those that can be expected."""
+        if self._outdated:
+            self._foresee()
+        return super().waiting
+
+    def finished(self, record: TrialRecord) -> None:
+        """Take note of a finished trial."""
+        super().finished(record)
+        self._outdated = True  # looked at when it is asked for: by then the free worker has something to do
+
+    def _foresee(self) -> None:
+        self._outdated = False
+        arms, rounds = foreseen_schedule(self._store.trials(), self._manifest)
+        searching = not any(record.role in (Role.FINAL, Role.SCHEDULE) for record in self._store.records())
+        self._expected = arms * max(0, rounds - self._wanted)
+        if not arms and not self._planned and searching:
+            self._expected = self._at_first
+
+
+def _expected_at_first(manifest: RunManifest) -> int:
+    """Return the lives to expect while nothing is measured: a third of those of a schedule that gets all its rounds.
+
+    With so many the time left is wrong by as much where there is a schedule as where there is none.
+    """
+    several = len({load.concurrency for load in manifest.load_points}) > 1
+    return max(1, manifest.protocol.lives) if manifest.protocol.schedule and several else 0
