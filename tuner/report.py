@@ -113,20 +113,21 @@ def analysed(run: Path, *, finished: bool | None = None, unfinished: str = "") -
     """
     stored, kept = read_run(run)
     manifest = run_manifest(stored)
-    known = evidence(kept, manifest)
-    trials = known.trials
-    records = tuple(trial.record for trial in trials)
-    findings = analyse(
-        trials,
-        manifest.load_points,
-        default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
-        threshold=manifest.inflection_threshold,
-        undeployable=known.undeployable,
-        protocol=manifest.protocol,
-        goal=manifest.goal,
-        unsupported=unsupported(manifest),
-        ks=manifest.draft_ks,
-    )
+    with stored.naming_broken():
+        known = evidence(kept, manifest)
+        trials = known.trials
+        records = tuple(trial.record for trial in trials)
+        findings = analyse(
+            trials,
+            manifest.load_points,
+            default_gpu_memory_utilization=manifest.default_gpu_memory_utilization,
+            threshold=manifest.inflection_threshold,
+            undeployable=known.undeployable,
+            protocol=manifest.protocol,
+            goal=manifest.goal,
+            unsupported=unsupported(manifest),
+            ks=manifest.draft_ks,
+        )
     complete = stored.summary is not None if finished is None else finished
     unfinished = "" if complete else unfinished or unfinished_words((), "")
     findings = replace(
@@ -160,8 +161,7 @@ def write_report(
     stored, kept, manifest, trials = found.stored, found.every, found.manifest, found.trials
     explained, records = found.explanation, found.records
     try:
-        moved = tuple(map(str, make_way(run)))
-        findings = replace(found.findings, warnings=(*moved, *found.findings.warnings))
+        findings = replace(found.findings, warnings=(*map(str, make_way(run)), *found.findings.warnings))
         plots = save_plots(findings, run / PLOTS, subtitle=subtitle(manifest, trials))
         files = artifact_files(findings, _context(manifest, stored, trials))
         compared = _against_last(run, files[BEST_CONFIG], kept) if findings.finished else None

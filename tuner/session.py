@@ -149,7 +149,12 @@ def tell_where(options: SweepOptions, store: RunStore, view: SweepView, fingerpr
         if only_hashed_otherwise(_fingerprint_at(options.out), fingerprint):
             why = "a run of another release of tuner, which hashed models otherwise"
         view.message(f"{options.out} is {why}: this one is {store.path}")
-    for broken in store.broken:
+    tell_broken(store, view)
+
+
+def tell_broken(store: RunStore, view: SweepView) -> None:
+    """Name each damaged file once."""
+    for broken in store.newly_broken():
         view.message(f"set aside: {broken}")
 
 

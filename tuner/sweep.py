@@ -18,7 +18,7 @@ from tuner.registry import keep_run, open_for_keeping
 from tuner.report import Report, manifest_json, write_report
 from tuner.search.left import left_words
 from tuner.search.observing import tried
-from tuner.session import Measured, Session, SweepOptions, measure, search_of, tell_where
+from tuner.session import Measured, Session, SweepOptions, measure, search_of, tell_broken, tell_where
 from tuner.sources import Source
 from tuner.sources.confirming import Confirming
 from tuner.sources.done import counts_as_done
@@ -77,6 +77,7 @@ def run_sweep(
         for line in begun.lines if begun else ():
             view.message(line)
         prepared, measured = _measure_all(prepared, options, store, view)
+        tell_broken(store, view)
         view.message("writing the report")
         begun = begun and _ended(begun, store, prepared, options)
         left_open = _open(store, prepared, options)

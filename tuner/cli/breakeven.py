@@ -95,20 +95,21 @@ def read_breakeven(
 
     stored, kept = read_run(run)
     manifest = run_manifest(stored)
-    trials = evidence(kept, manifest).trials
-    loads = [load for load in manifest.load_points if not concurrencies or load.concurrency in concurrencies]
-    if not loads:
-        measured = ", ".join(str(c) for c in sorted({load.concurrency for load in manifest.load_points}))
-        raise InputError("the run has no load point of that concurrency", f"It measured concurrency {measured}.")
-    figures = _wanted(manifest, trials, drafts)
-    timed_apart = apart(kept, loads)
-    found = analyse(figures, loads, timed_apart, up_to=up_to)
-    if not found:
-        raise _nothing_speculated(trials)
-    if draft_speed is not None:
-        found = analyse(figures, loads, timed_apart, up_to=up_to, draft_speed=draft_speed)
-    if not found:
-        raise _not_told_apart(manifest)
+    with stored.naming_broken():
+        trials = evidence(kept, manifest).trials
+        loads = [load for load in manifest.load_points if not concurrencies or load.concurrency in concurrencies]
+        if not loads:
+            measured = ", ".join(str(c) for c in sorted({load.concurrency for load in manifest.load_points}))
+            raise InputError("the run has no load point of that concurrency", f"It measured concurrency {measured}.")
+        figures = _wanted(manifest, trials, drafts)
+        timed_apart = apart(kept, loads)
+        found = analyse(figures, loads, timed_apart, up_to=up_to)
+        if not found:
+            raise _nothing_speculated(trials)
+        if draft_speed is not None:
+            found = analyse(figures, loads, timed_apart, up_to=up_to, draft_speed=draft_speed)
+        if not found:
+            raise _not_told_apart(manifest)
     return subtitle(manifest, trials), found
 
 

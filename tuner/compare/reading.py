@@ -68,6 +68,8 @@ def _has_run(shelf: Shelf) -> bool:
         shelf.read(RUN_FILE)
     except FileNotFoundError:
         return False
+    except Damaged:
+        return True  # its trials are whole or not, each by itself
     return True
 
 

@@ -70,7 +70,7 @@ def refused(url: str, error: BaseException) -> OutputError:
     """Return what to tell where the machine refused a database."""
     reason = str(error.__cause__ or error).partition("\n")[0]
     hint = "Free space or fix permissions, then call the same command again: what is measured is kept."
-    return OutputError(f"{_sqlite_file(url) or without_password(url)} cannot be written: {reason}", hint)
+    return OutputError(f"{_sqlite_file(url) or without_password(url)} cannot be used: {reason}", hint)
 
 
 def open_storage(url: str) -> RDBStorage:

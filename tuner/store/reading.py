@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from tuner.errors import OutputError
+from tuner.errors import NothingMeasured, OutputError
 from tuner.records import Json, Trial, TrialRecord, canonical_json
 from tuner.store.codec import Damaged, StoredRecord, decode_record, decode_samples, sha256, unseal
 from tuner.store.files import TRIALS, BrokenFile
@@ -35,6 +36,17 @@ class Manifest:
     details: Mapping[str, Json]
     summary: Mapping[str, Json] | None = None
     broken: tuple[BrokenFile, ...] = ()
+
+    @contextmanager
+    def naming_broken(self) -> Iterator[None]:
+        """Let what cannot be concluded from the run say what was left out of it."""
+        try:
+            yield
+        except NothingMeasured as error:
+            if not self.broken:
+                raise
+            left_out = "; ".join(map(str, self.broken))
+            raise NothingMeasured(f"{error.message} Left out: {left_out}", error.next_step) from error
 
 
 def read_run(path: Path) -> tuple[Manifest, tuple[Trial, ...]]:

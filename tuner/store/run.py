@@ -61,6 +61,7 @@ class RunStore:
         self._lock = lock
         self._run = short_hash(fingerprint)
         self._broken: list[BrokenFile] = []
+        self._told = 0
         self._records: dict[str, TrialRecord] = {}
         self._load(fingerprint, manifest)
 
@@ -125,6 +126,12 @@ class RunStore:
     def broken(self) -> tuple[BrokenFile, ...]:
         """What was found damaged since this run was opened, and where it was moved."""
         return tuple(self._broken)
+
+    def newly_broken(self) -> tuple[BrokenFile, ...]:
+        """Return what was found damaged since the last call, for whoever tells the user."""
+        new = self.broken[self._told :]
+        self._told += len(new)
+        return new
 
     def trial_dir(self, name: str) -> Path:
         """Return the directory of a trial, created if need be: the engine's log goes there before the record does."""
