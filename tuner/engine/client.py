@@ -21,6 +21,12 @@ from tuner.records import Prompt, RequestSample, Sampling
 # Servers close idle connections (uvicorn after 5 s); we must do it first, or a request may meet a closing one.
 _KEEPALIVE_S = 2.0
 _TIMED_OUT = "Timeout"
+MAX_ERROR_BYTES = 64 * 1024
+MAX_ANSWER_BYTES = 16 * 2**20
+"""Of an answer beside its tokens: the prompt's token ids come back with it."""
+MAX_TOKEN_BYTES = 8 * 1024
+"""Of an answer for each token that was asked for; a chunk of one token with log probabilities has about 500."""
+_EVENT_STREAM = "text/event-stream"
 
 
 @dataclass(frozen=True)
@@ -98,6 +104,14 @@ def _asking_for_top2(request: Request) -> dict[str, object]:
     return {**asked, "return_tokens_as_token_ids": True}
 
 
+async def read_body(response: aiohttp.ClientResponse, limit: int) -> bytes:
+    """Return an answer's body, or its first `limit` bytes: whoever answers may never stop. Raises aiohttp's errors."""
+    body = bytearray()
+    while len(body) < limit and (part := await response.content.read(limit - len(body))):
+        body += part
+    return bytes(body)
+
+
 def timed_out(sample: RequestSample) -> bool:
     """Whether the request failed because its answer did not come in time."""
     return sample.error is not None and sample.error.partition(":")[0] == _TIMED_OUT
@@ -137,7 +151,11 @@ class _ClosedLoop:
         self._on_done = on_done
         # Bodies are built before the clock starts.
         self._sendable = [
-            (f"{endpoint.base_url}{request_path(request)}", request_body(endpoint.served_name, request))
+            (
+                f"{endpoint.base_url}{request_path(request)}",
+                request_body(endpoint.served_name, request),
+                MAX_ANSWER_BYTES + request.max_tokens * MAX_TOKEN_BYTES,
+            )
             for request in requests
         ]
         self._stopped = False
@@ -164,26 +182,31 @@ class _ClosedLoop:
         for i in remaining:
             if self._stopped:
                 return
-            url, body = self._sendable[i]
-            self.exchanges[i] = exchange = await self._exchange(session, url, body)
+            self.exchanges[i] = exchange = await self._exchange(session, *self._sendable[i])
             self._stopped |= exchange.timed_out
             self._on_done(len(self.exchanges))
 
-    async def _exchange(self, session: aiohttp.ClientSession, url: str, body: bytes) -> _Exchange:
+    async def _exchange(self, session: aiohttp.ClientSession, url: str, body: bytes, limit: int) -> _Exchange:
         sent_s = self._now()
         fragments: list[Fragment] = []
         error, timed_out = None, False
         try:
-            async with session.post(url, data=body) as response:
+            async with session.post(url, data=body, allow_redirects=False) as response:
                 if response.status != 200:
-                    return _Exchange(sent_s, error=f"HTTP {response.status}: {error_text(await response.read())}")
+                    said = error_text(await read_body(response, MAX_ERROR_BYTES))
+                    return _Exchange(sent_s, error=f"HTTP {response.status}: {said}")
+                if response.content_type != _EVENT_STREAM:
+                    return _Exchange(sent_s, error=f"answered with {response.content_type} instead of {_EVENT_STREAM}")
                 async for data in response.content.iter_any():
                     fragments.append((self._now(), data))
+                    limit -= len(data)
+                    if limit < 0:
+                        return _Exchange(sent_s, tuple(fragments), "the answer does not end: too many bytes per token")
         except TimeoutError:
             waited_s = self._now() - sent_s
             error, timed_out = f"{_TIMED_OUT}: no complete answer after {waited_s:.0f} s", True
         except (aiohttp.ClientError, OSError) as lost:
-            error = f"{type(lost).__name__}: {lost}"
+            error = f"{type(lost).__name__}: {lost}"[:500]
         return _Exchange(sent_s, tuple(fragments), error, timed_out)
 
     def _now(self) -> float:
@@ -194,7 +217,7 @@ def _sample(request: Request, exchange: _Exchange, served_name: str, load_point:
     answer = decode_stream(exchange.fragments) if exchange.fragments else StreamedAnswer(error="the answer is empty")
     error = exchange.error or answer.error
     if error is None and answer.model not in (None, served_name):
-        error = f"answered by model {answer.model} instead of {served_name}"
+        error = f"answered by model {str(answer.model)[:100]} instead of {served_name}"
     return RequestSample(
         load_point=load_point,
         repeat=repeat,

@@ -7,7 +7,8 @@ difference of two readings with nothing running in between says anything about t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -33,6 +34,11 @@ _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 LINGER_S = 1.0
 """An engine clears its gauges with the step that ends its last request; the rest is a slow /metrics."""
 _ALWAYS_THERE = ("generation_tokens", "prompt_tokens", "requests")
+_READ = frozenset((*itertools.chain.from_iterable(_NAMES.values()), _PER_POSITION))
+MOST_POSITIONS = 1024
+"""More tokens than any draft proposes at once."""
+LONGEST_LINE = 16 * 1024
+"""Characters: the parser's time grows with the square of a line's labels. vLLM's longest line has about 2,000."""
 
 
 @dataclass(frozen=True)
@@ -69,22 +75,46 @@ class CounterTotals:
 def parse_metrics(text: str) -> CounterTotals:
     """Return the totals in a /metrics answer (Prometheus text format).
 
-    Raises MeasurementInvalid where the text is not that format.
+    Raises MeasurementInvalid where the text is not that format, a line is told twice, or a value is no count.
     """
-    sums: dict[str, float] = {}
-    positions: dict[int, float] = {}
+    sums: dict[str, int] = {}
+    positions: dict[int, int] = {}
     try:
-        for family in text_string_to_metric_families(text):
-            for sample in family.samples:
-                sums[sample.name] = sums.get(sample.name, 0.0) + sample.value
-                if sample.name == _PER_POSITION:
-                    position = int(sample.labels["position"])
-                    positions[position] = positions.get(position, 0.0) + sample.value
+        for name, labels, value in _samples(text):
+            sums[name] = sums.get(name, 0) + value
+            if name == _PER_POSITION:
+                position = _position(labels)
+                positions[position] = positions.get(position, 0) + value
     except (ValueError, KeyError) as problem:
-        raise MeasurementInvalid(f"/metrics cannot be read: {problem}", "Look at the engine's log.") from problem
-    fields = {field: next((int(sums[name]) for name in names if name in sums), None) for field, names in _NAMES.items()}
-    per_pos = tuple(int(positions.get(i, 0.0)) for i in range(max(positions) + 1)) if positions else None
+        what = f"/metrics cannot be read: {str(problem)[:200]}"
+        raise MeasurementInvalid(what, "Look at the engine's log.") from problem
+    fields = {field: next((sums[name] for name in names if name in sums), None) for field, names in _NAMES.items()}
+    per_pos = tuple(positions.get(i, 0) for i in range(max(positions) + 1)) if positions else None
     return CounterTotals(accepted_per_pos=per_pos, **fields)
+
+
+def _samples(text: str) -> Iterator[tuple[str, dict[str, str], int]]:
+    """Yield name, labels and value of the lines that matter here. Raises ValueError for what no engine means."""
+    if max(map(len, text.split("\n"))) > LONGEST_LINE:
+        raise ValueError(f"a line has more than {LONGEST_LINE} characters")
+    seen: set[tuple[str, frozenset[tuple[str, str]]]] = set()
+    for sample in itertools.chain.from_iterable(family.samples for family in text_string_to_metric_families(text)):
+        if sample.name not in _READ:
+            continue
+        if not (math.isfinite(sample.value) and sample.value >= 0):
+            raise ValueError(f"{sample.name} is {sample.value}")
+        identity = (sample.name, frozenset(sample.labels.items()))
+        if identity in seen:
+            raise ValueError(f"{sample.name} is told twice with the same labels")
+        seen.add(identity)
+        yield sample.name, sample.labels, int(sample.value)
+
+
+def _position(labels: dict[str, str]) -> int:
+    position = int(labels["position"])
+    if not 0 <= position < MOST_POSITIONS:
+        raise ValueError(f"{_PER_POSITION} has a position {position}")
+    return position
 
 
 def difference(before: CounterTotals, after: CounterTotals) -> Counters:

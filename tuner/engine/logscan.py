@@ -7,6 +7,7 @@ and the cause stands hundreds of lines above, in the traceback of a child.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -18,6 +19,9 @@ QUIET = ("DEBUG", "INFO", "WARNING", "NOTE")
 """Levels of lines that never tell why an engine ended."""
 MAX_CAUSE = 500
 """Characters of a cause that are kept."""
+MAX_LINE = 8000
+"""Characters of a line that are looked at: a dumped request may fill megabytes, and patterns cost more than that."""
+MAX_TAIL_LINE = 2000
 
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 _PREFIX = re.compile(r"\((?P<source>[^()\n]*?\b(?:pid|rank)=\d+[^()\n]*)\) ?")
@@ -42,12 +46,12 @@ _FATAL = re.compile(
 )
 _CHANGED = re.compile(
     r"\boverrid(?:ing|den)\b|\bdisabling\b|\bwill be (?:disabled|ignored)\b|\bscheduling is disabled\b|\breducing\b|"
-    r"\btruncating\b|\bdoes not (?:yet )?support\b|\busing\b.*\binstead\b|\bfalling back\b|\bclamping\b|\bcapping\b|"
-    r"\bis set to\b.*\bbased on\b|^reset\b|\bsetting cudagraph_mode=",
+    r"\btruncating\b|\bdoes not (?:yet )?support\b|^(?>.*?\busing\b).*\binstead\b|\bfalling back\b|\bclamping\b|"
+    r"\bcapping\b|^(?>.*?\bis set to\b).*\bbased on\b|^reset\b|\bsetting cudagraph_mode=",
     re.IGNORECASE,
 )
 _NOT_A_CHANGE = re.compile(r"^(?:non-default args|Initializing a\b)|^\[shutdown\]")
-_KV_CACHE = re.compile(r"KV cache size: ([\d,]+) tokens")
+_KV_CACHE = re.compile(r"KV cache size: ([\d,]{1,20}) tokens")
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def read_log(path: Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BY
 
 def last_lines(log: str, count: int = 40) -> tuple[str, ...]:
     """Return the last `count` lines that are not empty, without colours."""
-    lines = [line.rstrip() for line in _ANSI.sub("", log).splitlines() if line.strip()]
+    lines = [line.rstrip()[:MAX_TAIL_LINE] for line in _ANSI.sub("", log).splitlines() if line.strip()]
     return tuple(lines[-count:])
 
 
@@ -123,7 +127,7 @@ def kv_cache_tokens(log: str) -> int | None:
 
 def parse_log(log: str) -> list[Line]:
     """Return the lines of a log, without colours and prefixes."""
-    return [_parse_line(line) for line in _ANSI.sub("", log).splitlines()]
+    return [_parse_line(line[:MAX_LINE]) for line in _ANSI.sub("", log).splitlines()]
 
 
 def _parse_line(line: str) -> Line:
@@ -144,11 +148,16 @@ def _says_something(text: str) -> bool:
 
 def _exceptions(lines: list[Line]) -> Iterator[Line]:
     """Yield the last line of each traceback, in order. Lines of several processes may be mixed."""
-    for index, line in enumerate(lines):
-        if line.text.strip() != _TRACEBACK or line.level in QUIET:
-            continue
-        rest = (o.text for o in islice(lines, index + 1, None) if (o.source, o.level) == (line.source, line.level))
-        if (found := _exception_of(rest)) is not None:
+    texts: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    heads: list[tuple[Line, int]] = []
+    for line in lines:
+        of_process = texts[line.source, line.level]
+        of_process.append(line.text)
+        if line.text.strip() == _TRACEBACK and line.level not in QUIET:
+            heads.append((line, len(of_process)))
+    for line, begin in heads:
+        of_process = texts[line.source, line.level]
+        if (found := _exception_of(of_process[i] for i in range(begin, len(of_process)))) is not None:
             yield Line(line.source, line.level, found)
 
 

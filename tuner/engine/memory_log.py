@@ -14,20 +14,21 @@ from tuner.records import EngineMemory
 _GIB = 2**30
 _UNIT = {"GiB": 2**30, "GB": 2**30}  # V0 wrote GB and meant 2**30
 _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
+_N = r"\d{1,9}(?:\.\d{1,9})?"  # Bounded: a log may hold digits without end.
 # V1: "Model loading took 26.84 GiB memory and 5.79 seconds"; V2: "... 26.58 GiB and 5.36 seconds";
 # V0: "Loading model weights took 13.9476 GB". Draft included: it is loaded before the line is written.
-_WEIGHTS = re.compile(r"(?:Model loading|Loading model weights) took (\d+(?:\.\d+)?) (GiB|GB)\b")
+_WEIGHTS = re.compile(rf"(?:Model loading|Loading model weights) took ({_N}) (GiB|GB)\b")
 # The CPU build has no such line, only the size of each checkpoint's files.
-_CHECKPOINT = re.compile(r"^(?:\((?P<process>[^()]*)\) )?.*Checkpoint size: (?P<size>\d+(?:\.\d+)?) GiB", re.MULTILINE)
+_CHECKPOINT = re.compile(rf"^(?:\((?P<process>[^()]*)\) )?.*Checkpoint size: (?P<size>{_N}) GiB", re.MULTILINE)
 _KV_BYTES = (
-    re.compile(r"Available KV cache memory: (-?\d+(?:\.\d+)?) GiB"),
-    re.compile(r"reserved (\d+(?:\.\d+)?) GiB memory for KV Cache as specified"),
-    re.compile(r"(?:Explicitly|Auto) set \((\d+(?:\.\d+)?)/\d+(?:\.\d+)?\) GiB for KV cache"),
+    re.compile(rf"Available KV cache memory: (-?{_N}) GiB"),
+    re.compile(rf"reserved ({_N}) GiB memory for KV Cache as specified"),
+    re.compile(rf"(?:Explicitly|Auto) set \(({_N})/{_N}\) GiB for KV cache"),
 )
-_KV_REQUESTS = re.compile(r"Maximum concurrency for [\d,]+ tokens per request: (\d+(?:\.\d+)?)x")
-_GRAPHS = re.compile(r"Graph capturing finished in \d+(?:\.\d+)? secs?, took (-?\d+(?:\.\d+)?) GiB")
-_GRAPHS_FORESEEN = re.compile(r"Estimated CUDA graph memory: (\d+(?:\.\d+)?) GiB total")
-_OTHER = re.compile(r"(\d+(?:\.\d+)?) GiB memory was consumed by non-kv usages")
+_KV_REQUESTS = re.compile(rf"Maximum concurrency for [\d,]+ tokens per request: ({_N})x")
+_GRAPHS = re.compile(rf"Graph capturing finished in {_N} secs?, took (-?{_N}) GiB")
+_GRAPHS_FORESEEN = re.compile(rf"Estimated CUDA graph memory: ({_N}) GiB total")
+_OTHER = re.compile(rf"({_N}) GiB memory was consumed by non-kv usages")
 
 
 def engine_memory(log: str) -> EngineMemory | None:

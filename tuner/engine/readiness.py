@@ -7,10 +7,13 @@ which of them, the served model name tells, because every trial has its own.
 from __future__ import annotations
 
 import http.client
-import json
+import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
+
+from pydantic_core import from_json
 
 from tuner.errors import EngineStuck, EngineTimeout, WrongServer
 from tuner.space.versions import parse_release
@@ -19,6 +22,8 @@ POLL_S = 0.1
 HTTP_TIMEOUT_S = 1.0
 """A probe waits no longer, so that a crash behind a silent port is still noticed within 2 s."""
 MAX_BODY_BYTES = 1_000_000
+MAX_NAME = 100
+"""Characters of a stranger's words that are shown."""
 
 _OTHER_SERVER = "Another process took the port between choosing and using it: run again; `ss -ltnp` shows who listens."
 
@@ -55,6 +60,18 @@ class Progress:
         return self if log_bytes == self.log_bytes else Progress(self.started_s, log_bytes, now_s)
 
 
+class _Hurried(socket.socket):
+    """A socket whose reads take HTTP_TIMEOUT_S together: a timeout alone would begin anew with every byte."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        super().__init__(fileno=connected.detach())
+        self._deadline_s = time.monotonic() + HTTP_TIMEOUT_S
+
+    def recv_into(self, *args: Any, **kwargs: Any) -> int:
+        self.settimeout(max(self._deadline_s - time.monotonic(), 1e-3))
+        return super().recv_into(*args, **kwargs)
+
+
 def fetch(port: int, path: str, api_key: str) -> Answer | None:
     """GET from 127.0.0.1, never through a proxy; None if nobody answers yet.
 
@@ -65,6 +82,7 @@ def fetch(port: int, path: str, api_key: str) -> Answer | None:
         connection.connect()
         if connection.sock.getsockname() == connection.sock.getpeername():
             return None  # Where nobody listens yet, the kernel may connect an ephemeral port with itself.
+        connection.sock = _Hurried(connection.sock)
         connection.request("GET", path, headers={"Authorization": f"Bearer {api_key}", "Connection": "close"})
         response = connection.getresponse()
         return Answer(response.status, response.read(MAX_BODY_BYTES))
@@ -85,7 +103,7 @@ def identify(answer: Answer | None, served_name: str, port: int) -> Served | Non
         raise WrongServer(f"Port {port} answers /v1/models with HTTP {answer.status}: not our engine.", _OTHER_SERVER)
     models = _models(answer.body)
     if served_name not in models:
-        names = ", ".join(sorted(models)) or "nothing"
+        names = ", ".join(sorted(models))[:MAX_NAME] or "nothing"
         raise WrongServer(f"Port {port} serves {names} instead of {served_name}: not our engine.", _OTHER_SERVER)
     length = models[served_name].get("max_model_len")
     return Served(length if isinstance(length, int) else None)
@@ -93,7 +111,7 @@ def identify(answer: Answer | None, served_name: str, port: int) -> Served | Non
 
 def _models(body: bytes) -> dict[str, dict[str, object]]:
     try:
-        data = json.loads(body)["data"]
+        data = from_json(body)["data"]
         return {str(model["id"]): model for model in data if isinstance(model, dict)}
     except (ValueError, KeyError, TypeError):
         return {}
@@ -104,10 +122,10 @@ def said_version(answer: Answer | None) -> str | None:
     if answer is None or answer.status != 200:
         return None
     try:
-        version = json.loads(answer.body)["version"]
+        version = from_json(answer.body)["version"]
     except (ValueError, KeyError, TypeError):
         return None
-    return version if isinstance(version, str) else None
+    return version[:MAX_NAME] if isinstance(version, str) else None
 
 
 def other_version(resolved: str, said: str | None) -> str | None:

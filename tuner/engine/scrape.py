@@ -8,12 +8,16 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from tuner.engine.client import Endpoint
+from tuner.engine.client import Endpoint, read_body
 from tuner.engine.counters import CounterTotals, parse_metrics
 from tuner.errors import EngineStuck, MeasurementInvalid
 
 _POLL_S = 0.05
 _READ_TIMEOUT_S = 10.0
+MAX_METRICS_BYTES = 16 * 2**20
+"""Of one answer; vLLM's has about 100 kB for each engine behind the server."""
+
+_NO_COUNTERS = "Without counters nothing can be checked: look at the engine's log."
 
 
 @dataclass(frozen=True)
@@ -52,13 +56,14 @@ async def wait_until_idle(endpoint: Endpoint, timeout_s: float = 60.0) -> Idle:
 async def _read(session: aiohttp.ClientSession, endpoint: Endpoint) -> CounterTotals | str:
     """Return the totals, or why there are none at this moment."""
     try:
-        async with session.get(f"{endpoint.base_url}/metrics") as response:
+        async with session.get(f"{endpoint.base_url}/metrics", allow_redirects=False) as response:
             if response.status != 200:
-                raise MeasurementInvalid(
-                    f"The engine answers /metrics with HTTP {response.status}.",
-                    "Without counters nothing can be checked: look at the engine's log.",
-                )
-            return parse_metrics(await response.text())
+                raise MeasurementInvalid(f"The engine answers /metrics with HTTP {response.status}.", _NO_COUNTERS)
+            body = await read_body(response, MAX_METRICS_BYTES + 1)
+            if len(body) > MAX_METRICS_BYTES:
+                what = f"The engine's /metrics is longer than {MAX_METRICS_BYTES >> 20} MiB."
+                raise MeasurementInvalid(what, _NO_COUNTERS)
+            return parse_metrics(body.decode(errors="replace"))
     except (aiohttp.ClientError, OSError, TimeoutError) as lost:
         return f"/metrics does not answer ({type(lost).__name__})"
 

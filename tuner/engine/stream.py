@@ -7,13 +7,18 @@ may be empty while `token_ids` is not (end of sequence, half a character) - a ch
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from pydantic import BaseModel, Json, TypeAdapter, ValidationError
+from pydantic import BaseModel, Field, Json, TypeAdapter, ValidationError
 
 Fragment = tuple[float, bytes]
 """Bytes as they came from the socket, with their time of arrival in seconds."""
+
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+"""Token ids and numbers of tokens: what is larger could not be stored, and no engine means it."""
 
 _ANY_JSON: TypeAdapter[object] = TypeAdapter(Json[object])
 
@@ -72,7 +77,7 @@ class _Delta(BaseModel):
 class _Choice(BaseModel):
     delta: _Delta | None = None
     text: str | None = None
-    token_ids: tuple[int, ...] | None = None
+    token_ids: tuple[Count, ...] | None = None
     finish_reason: str | None = None
     logprobs: _LogProbs | None = None
 
@@ -85,8 +90,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int
-    completion_tokens: int
+    prompt_tokens: Count
+    completion_tokens: Count
 
 
 class _Chunk(BaseModel):
@@ -102,10 +107,14 @@ def events(fragments: Sequence[Fragment]) -> Iterator[Fragment]:
     However the bytes were cut into fragments, the data are the same. Lines end with LF or CRLF; comments and fields
     other than `data` are skipped; an event that the stream's end cuts off is dropped, as the standard says.
     """
-    pending = b""
+    pending: list[bytes] = []  # Joined once a line is complete: a long line in small pieces must not cost its square.
     data: list[bytes] = []
     for at, fragment in fragments:
-        *lines, pending = (pending + fragment).split(b"\n")
+        *lines, rest = fragment.split(b"\n")
+        if lines:
+            lines[0] = b"".join((*pending, lines[0]))
+            pending = []
+        pending.append(rest)
         for line in lines:
             content = line.removesuffix(b"\r")
             if content.startswith(b"data:"):
@@ -186,7 +195,7 @@ def _top2_gaps(choices: Sequence[_Choice]) -> tuple[float, ...]:
         for values in told:
             first, second = sorted(values, reverse=True)[:2]
             gaps.append(first - second)
-    return tuple(gaps)
+    return tuple(gaps) if all(map(math.isfinite, gaps)) else ()
 
 
 def _is_output(choice: _Choice) -> bool:
