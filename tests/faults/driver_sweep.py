@@ -35,7 +35,7 @@ drafts:
   - {name: good, method: draft_model, model: good, k: [3]}
   - {name: weak, method: draft_model, model: weak, k: [2]}
 load_points:
-  - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 12}
+  - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 8}
 protocol: {repeats: 1, lives: LIVES, warmup_requests: 1}
 """
 REAL_SPACE = """
@@ -47,11 +47,11 @@ load_points:
   - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 12}
 protocol: {repeats: 1, lives: 1, warmup_requests: 1}
 """
-PROMPTS = "".join(f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(3))
+PROMPTS = "".join(f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(8))
 PROFILE = """
-targets: [{match: '*', step_s: 0.01}]
+targets: [{match: '*', step_s: 0.02}]
 drafts:
-  - {match: '*weak*', step_s: 0.01, acceptance: [0.1]}
+  - {match: '*weak*', step_s: 0.004, acceptance: [0.1]}
   - {match: '*', step_s: 0.0005, acceptance: [0.9]}
 """
 
@@ -86,7 +86,7 @@ class Place:
     def arguments(self) -> list[str]:
         """Of `tuner`."""
         target = ["demo:target"] if self.real else ["any", "--engine", "sim:sim.yaml"]
-        return ["sweep", *target, "--space", "space.yaml", "--out", "run"]
+        return ["sweep", *target, "--space", "space.yaml", "--out", "run", "--json"]
 
     @property
     def ray(self) -> Path:
@@ -98,19 +98,22 @@ class Place:
         """TMPDIR and Ray's directory are of this place, so that what is left in them is left by its sweeps."""
         return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(self.ray)}
 
-    def start(self, *more: str, out: int | None = subprocess.DEVNULL) -> Driver:
-        """Start the sweep, or go on with it."""
-        command = [sys.executable, "-m", "tuner", *self.arguments, *more]
-        return self.paste(shlex.join(command), out)
+    def command(self) -> str:
+        """Return the sweep as a shell command."""
+        return shlex.join([sys.executable, "-m", "tuner", *self.arguments])
 
-    def paste(self, command: str, out: int | None = subprocess.DEVNULL) -> Driver:
+    def start(self) -> Driver:
+        """Start the sweep, or go on with it."""
+        return self.paste(self.command())
+
+    def paste(self, command: str) -> Driver:
         """Start what a user would paste into a shell."""
-        said = self.path / f"said-{uuid4().hex[:8]}.txt"
-        with said.open("wb") as err:
+        said, told = (self.path / f"{name}-{uuid4().hex[:8]}.txt" for name in ("said", "told"))
+        with said.open("wb") as err, told.open("wb") as out:
             process = subprocess.Popen(
                 ["sh", "-c", f"exec env {command}"], cwd=self.path, env=self.env, stdout=out, stderr=err
             )
-        return Driver(process, said)
+        return Driver(process, said, told)
 
     def processes(self) -> list[psutil.Process]:
         """Return everything alive that a sweep of this place started, itself included."""
@@ -142,15 +145,21 @@ class Place:
 
 @dataclass
 class Driver:
-    """A running `tuner sweep`.  said: where its standard error goes."""
+    """A running `tuner sweep`.  said, told: where its standard error and its standard output go."""
 
     process: subprocess.Popen[bytes]
     said: Path
+    told: Path
 
     @property
     def words(self) -> str:
         """What it said so far."""
         return self.said.read_text(errors="replace")
+
+    @property
+    def out(self) -> str:
+        """What it wrote to standard output so far."""
+        return self.told.read_text(errors="replace")
 
     def says(self, words: str, within_s: float = 120.0) -> bool:
         """Wait until it says this; False where it ended without."""
@@ -166,17 +175,22 @@ class Driver:
         """Wait for its end and return its exit code."""
         return self.process.wait(within_s)
 
+    def ends_within(self, seconds: float) -> bool:
+        """Wait for its end, so long at most."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(seconds)
+        return self.process.returncode is not None
+
 
 def kill_at_random(place: Place, draw: random.Random, most_s: float = 12.0) -> tuple[str, bool]:
     """Start the sweep, kill it at a random moment; return the moment's name and whether it was still running."""
     driver = place.start()
     moment = draw.choice(MOMENTS)
     if moment == "any":
-        with suppress(subprocess.TimeoutExpired):
-            driver.process.wait(draw.uniform(0.0, most_s))
+        driver.ends_within(draw.uniform(0.0, most_s))
     else:
         driver.says(moment)
-        time.sleep(draw.uniform(0.0, 0.3))
+        driver.ends_within(draw.uniform(0.0, 0.3))
     running = driver.process.poll() is None
     driver.process.kill()
     driver.process.wait()

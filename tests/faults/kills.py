@@ -23,10 +23,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.faults.driver_sweep import Place, decisions, faults_after, faults_at_the_end, kill_at_random
+from tests.faults.keeping import keep
 from tests.measured_commit import measured_commit
 from tuner.records import Json
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "faults-kills.json"
 MOST_SESSIONS = 60
 """Kills of one sweep after which it is left alone to end."""
 
@@ -79,7 +79,7 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--real", action="store_true", help="vLLM's CPU build on the demo models")
-    parser.add_argument("--keep", action="store_true", help=f"write {DOCUMENT.name}")
+    parser.add_argument("--keep", action="store_true", help="write it into docs/")
     asked = parser.parse_args()
     draw, seen, began_s = random.Random(asked.seed), Seen(), time.monotonic()
     root, choices = Path(tempfile.mkdtemp(prefix="kills-")), (1,) if asked.real else (1, 1, 3)
@@ -95,7 +95,7 @@ def main() -> int:
     if not seen.wrong:
         shutil.rmtree(root)
     if asked.keep:
-        _keep("real" if asked.real else "simulated", result)
+        keep("kills_real" if asked.real else "kills_simulated", result)
     print(json.dumps(result))
     return 1 if seen.wrong else 0
 
@@ -114,11 +114,6 @@ def _result(seen: Seen, asked: argparse.Namespace, wall_s: float) -> dict[str, J
         "wall_s": round(wall_s),
         "commit": measured_commit(),
     }
-
-
-def _keep(part: str, result: dict[str, Json]) -> None:
-    kept = json.loads(DOCUMENT.read_text()) if DOCUMENT.exists() else {}
-    DOCUMENT.write_text(json.dumps({**kept, part: result}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

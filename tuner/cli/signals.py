@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import signal
@@ -48,6 +49,7 @@ class ending_cleanly:
         for signum in self._before:
             signal.signal(signum, self._stop)
         ending_cleanly._current = self
+        atexit.register(self._ignore)  # what is left then is short, and its exit code is to be that of the work
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
