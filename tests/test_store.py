@@ -43,7 +43,7 @@ from tuner.store.codec import Damaged, StoredRecord, decode_record, decode_sampl
 
 FINGERPRINT: dict[str, Json] = {"engine": {"version": "0.32.0"}, "load_points": ["chat-t0"]}
 OTHER: dict[str, Json] = {"engine": {"version": "0.33.0"}, "load_points": ["chat-t0"]}
-MANIFEST: dict[str, Json] = {"target": "demo:target"}
+MANIFEST: dict[str, Json] = {"target": "demo:target", "repeat_with": ["tuner", "sweep", "x y"]}
 
 
 def sample(index: int = 0, text: str = "Grüße, 你好") -> RequestSample:
@@ -478,7 +478,8 @@ def test_the_order_of_keys_is_no_difference(out: Path) -> None:
 
 
 def test_a_second_sweep_is_refused_and_told_who_holds_it(out: Path, run: RunStore) -> None:
-    with pytest.raises(OutputError, match=rf"another sweep \(process {os.getpid()} on ") as caught:
+    who = rf"another sweep \(process {os.getpid()} on .*, since 20.*tuner sweep 'x y'"
+    with pytest.raises(OutputError, match=who) as caught:
         open_run(out)
     assert caught.value.next_step
     run.close()

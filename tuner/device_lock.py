@@ -40,6 +40,16 @@ class Holder:
     user: str
     command: str
 
+    @staticmethod
+    def from_json(told: Mapping[str, object]) -> Holder:
+        """Return who told this.  KeyError, TypeError or ValueError: it is something else."""
+        # It may be of another user: nothing in it is to reach a terminal as a control.
+        host, user, command = (
+            "".join(char if char.isprintable() else "?" for char in str(told[name]))
+            for name in ("host", "user", "command")
+        )
+        return Holder(int(str(told["pid"])), host, float(str(told["began"])), user, command)
+
     @property
     def words(self) -> str:
         """Who it is, for those who wait."""
@@ -131,17 +141,9 @@ def _ask(device: str) -> Holder | None:
             asks.settimeout(_ANSWER_S)
             asks.connect(f"{_PREFIX}{device}")
             told = asks.makefile("rb").read(_LONGEST)
-        return _holder(json.loads(told))
+        return Holder.from_json(json.loads(told))
     except (OSError, ValueError, KeyError, TypeError):
         return None
-
-
-def _holder(told: Mapping[str, object]) -> Holder:
-    # It may be of another user: nothing in it is to reach a terminal as a control.
-    host, user, command = (
-        "".join(char if char.isprintable() else "?" for char in str(told[name])) for name in ("host", "user", "command")
-    )
-    return Holder(int(str(told["pid"])), host, float(str(told["began"])), user, command)
 
 
 def _is_gone(holder: Holder) -> bool:

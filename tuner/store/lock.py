@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import socket
+from dataclasses import asdict
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from tuner.device_lock import Holder, this_process
 from tuner.errors import OutputError
 from tuner.store.files import write_atomic
 
@@ -24,14 +24,16 @@ class RunLock:
         self._lock = lock
 
     @staticmethod
-    def acquire(path: Path) -> RunLock:
-        """Create the directory if need be and lock it.  OutputError: not writable, or another sweep is in it."""
+    def acquire(path: Path, command: str = "") -> RunLock:
+        """Create the directory if need be and lock it.  OutputError: not writable, or another sweep is in it.
+
+        command: what others are told of who holds it.
+        """
         try:
             path.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path / LOCK_FILE, thread_local=False)
             lock.acquire(blocking=False)
-            me = {"pid": os.getpid(), "host": socket.gethostname()}
-            write_atomic(path / HOLDER_FILE, json.dumps(me).encode())
+            write_atomic(path / HOLDER_FILE, json.dumps(asdict(this_process(command))).encode())
         except Timeout as error:
             hint = "Wait for it or stop it, or give another output directory."
             raise OutputError(f"{path} is being written by another sweep ({_holder(path)})", hint) from error
@@ -60,5 +62,7 @@ def holder(path: Path) -> tuple[int, str] | None:
 
 
 def _holder(path: Path) -> str:
-    found = holder(path)
-    return f"process {found[0]} on {found[1]}" if found else "which did not say who it is"
+    try:
+        return Holder.from_json(json.loads((path / HOLDER_FILE).read_bytes())).words
+    except (OSError, ValueError, KeyError, TypeError):
+        return "which did not say who it is"

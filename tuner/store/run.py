@@ -11,6 +11,7 @@ OUT/.status.json                    what the driver last showed, for `tuner stat
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -245,10 +246,15 @@ class RunStore:
         self._broken.append(set_aside(self.path, path, reason) if path.exists() else BrokenFile(path, reason))
 
 
+def _command(manifest: Mapping[str, Json]) -> str:
+    words = manifest.get("repeat_with")
+    return shlex.join(map(str, words)) if isinstance(words, list | tuple) else ""
+
+
 def _open_if_ours(path: Path, fingerprint: Mapping[str, Json], manifest: Mapping[str, Json]) -> RunStore | None:
     if is_another_run(path, fingerprint):
         return None
-    lock = RunLock.acquire(path)
+    lock = RunLock.acquire(path, _command(manifest))
     try:
         # Asked again under the lock: another sweep may have made this its own in the meantime.
         if not is_another_run(path, fingerprint):
