@@ -64,9 +64,8 @@ class Given:
 class Workers:
     """A pool whose jobs end at once; the first `losses` of them with their worker lost."""
 
-    notes = ()
-
     def __init__(self, count: int = 1, losses: int = 0) -> None:
+        self.notes: list[str] = []
         self.workers = [replace(WORKER, device_key=f"node/{n}") for n in range(count)]
         self.specs: list[TrialSpec] = []
         self.together: list[set[Role]] = []

@@ -18,6 +18,7 @@ TunerError
 │   ├── SpeculationInactive speculation was asked for and is not running
 │   └── MeasurementInvalid  counters or requests contradict each other
 ├── PoolError           the workers cannot do the work (no GPU fits, all were lost)     exit code 3
+│   └── WorkerGone          one worker cannot be had any more; the others go on
 └── NothingMeasured     the sweep ended without a usable baseline                       exit code 3
 
 Each message names the thing and each error carries the next step, so that whoever prints it prints both.
@@ -134,6 +135,10 @@ class PoolError(TunerError):
     """The workers cannot do the work."""
 
     exit_code = EXIT_NOTHING_MEASURED
+
+
+class WorkerGone(PoolError):
+    """One worker is lost, and none can take its place; the others go on."""
 
 
 class NothingMeasured(TunerError):

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from functools import partial
 from statistics import median
 
-from tuner.errors import PoolError
+from tuner.errors import PoolError, WorkerGone
 from tuner.outlook import Allowance, Running, outlook
 from tuner.pool import Pool
 from tuner.prepare import Prepared
 from tuner.progress import Progress, SweepView
-from tuner.records import Failure, FailureKind, Trial, TrialRecord
+from tuner.records import Failure, FailureKind, Role, Trial, TrialRecord
 from tuner.search.schedule import Task
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
@@ -56,15 +56,15 @@ class Measuring:
         self._source_of: dict[int, Source] = {}
         self._free_since: dict[int, float] = {}
         self._waits: list[float] = []
-        self._alive = set(range(len(pool.workers)))
+        self._alive = set[int]()
+        self._known_workers = 0
         self._attempts: Counter[str] = Counter()
         self._number = max((record.number + 1 for record in self._earlier), default=0)
 
     def run(self) -> None:
         """Measure until nothing is left. Raises PoolError when the last worker is lost."""
-        for note in self._pool.notes:
-            self._view.message(note)
         while True:
+            self._welcome_workers()
             self._start_idle_workers()
             if not self._running:
                 return
@@ -72,13 +72,21 @@ class Measuring:
                 self._collect(worker, outcome)
             self._view.update(self._progress())
 
+    def _welcome_workers(self) -> None:
+        """Count on workers that were not there before: at first all, later those of a node that joined."""
+        while self._pool.notes:
+            self._view.message(self._pool.notes.pop(0))
+        workers = self._pool.workers
+        for worker in range(self._known_workers, len(workers)):
+            if self._known_workers:
+                self._view.message(f"a worker joined: {workers[worker].device} ({workers[worker].device_key})")
+            self._alive.add(worker)
+        self._known_workers = len(workers)
+
     def _start_idle_workers(self) -> None:
         for source in self._sources:
-            alive_before = None
-            while alive_before != self._alive:  # what a worker gave up may be work for one that was idle before it
-                alive_before = set(self._alive)
-                for worker in sorted(self._alive - self._running.keys()):
-                    self._give_work(worker, source)
+            for worker in sorted(self._alive - self._running.keys()):
+                self._give_work(worker, source)
             if any(self._source_of[worker] is source for worker in self._running):
                 return
 
@@ -100,10 +108,7 @@ class Measuring:
             self._waits.append(now_s - self._free_since.pop(worker))
         self._budget.spend()
         self._view.message(f"trial {number}: {task.label} ({ROLE_WORDS[task.role]})")
-        try:
-            self._pool.start(worker, partial(run_trial, self._spec(task, number)))
-        except PoolError as error:
-            self._give_up(worker, error)
+        self._pool.start(worker, partial(run_trial, self._spec(task, number)))
 
     def _spec(self, task: Task, number: int) -> TrialSpec:
         prepared = self._prepared
@@ -133,30 +138,34 @@ class Measuring:
             del self._running[worker]
             self._free_since[worker] = time.monotonic()
             self._keep(outcome)
+        elif isinstance(outcome, WorkerGone):
+            self._give_up(worker, outcome)
         else:
             self._lose(worker, outcome)
 
     def _lose(self, worker: int, error: PoolError) -> None:
-        """A lost worker says nothing about the candidate: it runs again, MAX_ATTEMPTS times in all."""
+        """A lost worker says nothing about the candidate: it runs again, MAX_ATTEMPTS times in all, wherever."""
         running = self._running.pop(worker)
         self._budget.refund()
         self._view.message(f"worker lost on {self._pool.workers[worker].device}: {error.message}")
         task, device_key = running.task, self._pool.workers[worker].device_key
-        attempt = f"{device_key} {task.role} {task.candidate.key} {task.round} {task.served}"
+        where = "" if task.role is Role.CANDIDATE else device_key
+        attempt = f"{where} {task.role} {task.candidate.key} {task.round} {task.served}"
         self._attempts[attempt] += 1
         if self._attempts[attempt] < MAX_ATTEMPTS:
             self._source_of[worker].put_back(task, device_key)
             return
         self._keep(self._unmeasured(worker, task, running.number, lost_worker(error)))
 
-    def _give_up(self, worker: int, error: PoolError) -> None:
+    def _give_up(self, worker: int, error: WorkerGone) -> None:
         """No process can be made on these devices any more: go on with the others, if there are others."""
         self._view.message(f"no worker on {self._pool.workers[worker].device} any more: {error.message}")
         task = self._running.pop(worker).task
         self._budget.refund()
         self._alive.discard(worker)
         if not self._alive:
-            raise error
+            step = "Check the nodes with `ray status`, then call the same command again: finished trials are kept."
+            raise PoolError(f"no worker is left; of the last one: {error.message}", step)
         for source in self._sources:
             source.gone(task, self._pool.workers[worker].device_key)
 

@@ -72,8 +72,9 @@ def session_options(command: Command) -> Command:
             ),
             click.option(
                 "--pool",
-                type=click.Choice(["ray", "local"]),
-                help="Workers: Ray, or threads of this process [default: ray; local for sim].",
+                type=click.Choice(["ray", "cluster", "local"]),
+                help="Workers: Ray on this machine, the Ray cluster at RAY_ADDRESS, or threads of this process "
+                "[default: ray; local for sim].",
             ),
             click.option(
                 "--max-workers", type=click.IntRange(min=1), help="Use at most so many GPUs (or groups of them)."
@@ -92,7 +93,7 @@ class SessionArguments:
     """The values of session_options, and of those of the other options below that the command has."""
 
     out: Path | None
-    pool: Literal["ray", "local"] | None
+    pool: Literal["ray", "cluster", "local"] | None
     max_workers: int | None
     storage: str | None
     retry_failed: bool

@@ -80,6 +80,19 @@ def resolve_engine(spec: str | None) -> Engine:
     return Engine("vllm", python, version, build, wheel=wheel)
 
 
+def other_engine_here(engine: Engine) -> str:
+    """Return in words how the engine of this machine is another one than `engine`, "" if it is the same."""
+    if engine.kind == "sim":
+        return ""
+    try:
+        version, build, wheel = _installed_vllm(engine.python)
+    except EngineNotFound as error:
+        return error.message
+    if (version, build, wheel) == (engine.version, engine.build, engine.wheel):
+        return ""
+    return f"its engine {engine.python} is {wheel}, not {engine.wheel}: figures of two engines are never mixed"
+
+
 def _simulated(profile: str | None) -> Engine:
     if profile is not None and profile.endswith((".yaml", ".yml")):
         path = Path(profile).expanduser().absolute()

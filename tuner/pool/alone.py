@@ -49,16 +49,12 @@ class AlonePool:
     def __init__(self, pool: Pool, me: Holder) -> None:
         self._pool = pool
         self._me = me
+        self.notes: list[str] = pool.notes
 
     @property
     def workers(self) -> Sequence[WorkerFacts]:
         """Those of the pool."""
         return self._pool.workers
-
-    @property
-    def notes(self) -> Any:
-        """Those of the pool."""
-        return self._pool.notes
 
     def start(self, worker: int, job: Job) -> None:
         """Start a job.  Its result is a PoolError where another sweep has the devices of a worker that joined late."""

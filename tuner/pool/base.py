@@ -26,19 +26,15 @@ class Pool(Protocol):
     A job is called with the facts of its worker and a function that takes the name of the phase it is in.
     """
 
+    notes: list[str]
+    """What a person should know about these workers (fewer than wanted, for example); who shows one takes it out."""
+
     @property
     def workers(self) -> Sequence[WorkerFacts]:
-        """Who is there; the index is a worker's number."""
-
-    @property
-    def notes(self) -> Sequence[str]:
-        """What a person should know about these workers (fewer than wanted, for example)."""
+        """All that there are or were; the index is a worker's number. It grows when a node joins."""
 
     def start(self, worker: int, job: Job) -> None:
-        """Start a job; it has to be picklable (a partial of a module's function).
-
-        ValueError: the worker is busy.  PoolError: the worker was lost and cannot be replaced.
-        """
+        """Start a job; it has to be picklable (a partial of a module's function).  ValueError: the worker is busy."""
 
     def phases(self) -> Mapping[int, str]:
         """Return the last known phase of each running job.  Does not wait for the workers."""
@@ -46,8 +42,10 @@ class Pool(Protocol):
     def wait(self, timeout_s: float) -> list[Result]:
         """Wait until a job ends, at most `timeout_s`, and return all that ended; [] at once if none is running.
 
-        A TunerError of a job is its result; so is a PoolError if its worker was lost, and the other workers go on.
+        A TunerError of a job is its result; so is a PoolError if its worker was lost, and the other workers go on. That
+        worker may be given its next job; a WorkerGone, which no job came of, says that it may not any more.
         Any other exception of a job is raised, after the results of the others were returned.
+        PoolError: none of the workers can be reached any more.
         """
 
     def close(self) -> None:

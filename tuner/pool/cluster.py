@@ -9,39 +9,72 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Literal
+from urllib.parse import urlsplit
 
-from tuner.errors import PoolError
-from tuner.pool.plan import Node
+from tuner.errors import InputError, PoolError
+from tuner.pool.nodes import Nodes, answers
 
+LOCAL = "local"
 _OBJECT_STORE_BYTES = 256 * 2**20  # results are request samples, a few MB each; the default is 30 % of all memory
+_JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Set by Ray for a command that was submitted to its cluster as a job."""
+
+
+def address_for(kind: Literal["ray", "cluster"]) -> str:
+    """Return where to connect to: RAY_ADDRESS if the cluster there was asked for, else LOCAL.
+
+    A variable that some other work needs must not send engines to machines that others use: RAY_ADDRESS alone asks for
+    nothing. InputError: it is set and the cluster was not asked for, or the other way around.
+    """
+    named = os.environ.get("RAY_ADDRESS") or LOCAL
+    if kind == "cluster" and named == LOCAL:
+        step = "Set it (export RAY_ADDRESS=HOST:6379, or auto for the one that runs here), or leave --pool out."
+        raise InputError("--pool cluster: RAY_ADDRESS names no cluster.", step)
+    if kind == "ray" and named != LOCAL and _JOB_VARIABLE not in os.environ:
+        step = "Add --pool cluster to measure on its nodes, or unset RAY_ADDRESS to use this machine alone."
+        raise InputError(f"RAY_ADDRESS={named} names a Ray cluster, and this command did not ask for one.", step)
+    return named
+
+
+def endpoint(address: str) -> tuple[str, int] | None:
+    """Return host and port of a RAY_ADDRESS; None where it names none ("auto", "local", "") or is malformed."""
+    if address in ("", "auto", LOCAL):
+        return None
+    try:
+        parts = urlsplit(address if "://" in address else f"ray://{address}")
+        return (parts.hostname, parts.port) if parts.hostname and parts.port else None
+    except ValueError:
+        return None
 
 
 @contextmanager
-def connected(num_gpus: int | None = None) -> Iterator[tuple[Node, ...]]:
-    """Connect to Ray for the length of the block, and yield the nodes that are alive.
+def connected(address: str = LOCAL, num_gpus: int | None = None) -> Iterator[Nodes]:
+    """Connect to Ray for the length of the block, and yield its nodes.
 
     Within another such block, or where this process is connected already, that connection is used and kept.
-    num_gpus: GPUs that a cluster of our own says it has, None to detect them.  PoolError if Ray cannot be reached.
+    address: as Ray reads it, LOCAL for a cluster of our own.  num_gpus: GPUs that a cluster of our own says it has,
+    None to detect them.  PoolError if Ray cannot be reached.
     """
-    address = os.environ.get("RAY_ADDRESS") or "local"  # never just any cluster that happens to run here
-    _quiet_and_private(alone=address == "local")
+    _quiet_and_private(alone=address == LOCAL)
     import ray
 
     if ray.is_initialized():
-        yield _nodes()
+        yield Nodes()
         return
     with _signal_handlers_kept():
         _init(address, num_gpus)
+    _hush_reports()
     try:
-        yield _nodes()
+        yield Nodes()
     finally:
         ray.shutdown()
 
 
-def own_cluster() -> bool:
-    """Whether `connected` will start a cluster of this machine's own: none is named, and none is connected to."""
+def already_connected() -> bool:
+    """Whether this process has a connection, which `connected` will use whatever the address."""
     ray = sys.modules.get("ray")
-    return (os.environ.get("RAY_ADDRESS") or "local") == "local" and not (ray and ray.is_initialized())
+    return bool(ray and ray.is_initialized())
 
 
 def _quiet_and_private(*, alone: bool) -> None:
@@ -60,8 +93,11 @@ def _quiet_and_private(*, alone: bool) -> None:
 def _init(address: str, num_gpus: int | None) -> None:
     import ray
 
+    head = endpoint(address)
+    if head is not None and not answers(head):  # Ray itself would try for a minute
+        raise _unusable(address, "nothing answers there")
     try:
-        if address == "local":
+        if address == LOCAL:
             ray.init(
                 address,
                 num_gpus=num_gpus,
@@ -74,10 +110,21 @@ def _init(address: str, num_gpus: int | None) -> None:
             ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         first = str(error).partition("\n")[0]
-        if address == "local":
+        if address == LOCAL:
             raise PoolError(f"Ray did not start: {first}", "Look into /tmp/ray/session_latest/logs.") from error
-        hint = "Check `ray status` there, or unset RAY_ADDRESS to use this machine alone."
-        raise PoolError(f"no usable Ray cluster at RAY_ADDRESS={address}: {first}", hint) from error
+        raise _unusable(address, first) from error
+
+
+def _unusable(address: str, why: str) -> PoolError:
+    hint = "Check `ray status` there, or unset RAY_ADDRESS to use this machine alone."
+    return PoolError(f"no usable Ray cluster at RAY_ADDRESS={address}: {why}", hint)
+
+
+def _hush_reports() -> None:
+    """Keep Ray from printing a page of a lost node's log on standard output: a sweep says in a line that it is lost."""
+    from ray._private import worker
+
+    worker.print_to_stdstream = lambda *_, **__: None
 
 
 @contextmanager
@@ -91,13 +138,3 @@ def _signal_handlers_kept() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-def _nodes() -> tuple[Node, ...]:
-    import ray
-
-    return tuple(
-        Node(node["NodeID"], node["NodeManagerAddress"], int(node["Resources"].get("GPU", 0)))
-        for node in ray.nodes()  # type: ignore[no-untyped-call]
-        if node["Alive"]
-    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class HostFacts:
     """What a worker finds where it was put.
 
     cores: the logical CPUs of each physical core that this process may use.  missing: what the host lacks and the
-    sweep needs, in words.
+    sweep needs, in words.  differs: how its engine is another one than the sweep's, "" if it is the same.
     """
 
     host: str
@@ -46,17 +46,26 @@ class HostFacts:
     gpus: tuple[Gpu, ...]
     tuner_version: str
     missing: tuple[str, ...] = ()
+    differs: str = ""
 
 
-def look_around(gpu_ids: Sequence[str], required_paths: Sequence[str] = ()) -> HostFacts:
-    """Return what this host has.  required_paths: absolute paths, and hub ids, that have to be on it."""
+def look_around(
+    gpu_ids: Sequence[str], required_paths: Sequence[str] = (), engine_differs: Callable[[], str] | None = None
+) -> HostFacts:
+    """Return what this host has.
+
+    required_paths: absolute paths, and hub ids, that have to be on it.  engine_differs: tells how the engine here is
+    another one, "" if it is the same; asked only where nothing is missing.
+    """
+    missing = tuple(required for required in required_paths if not _is_here(required))
     return HostFacts(
         host=socket.gethostname(),
         cpu=cpu_model(),
         cores=_cores(),
         gpus=describe_gpus(gpu_ids),
         tuner_version=tuner_version(),
-        missing=tuple(required for required in required_paths if not _is_here(required)),
+        missing=missing,
+        differs=engine_differs() if engine_differs and not missing else "",
     )
 
 

@@ -19,7 +19,7 @@ class LocalPool:
 
     def __init__(self, workers: Sequence[WorkerFacts]) -> None:
         self.workers = tuple(workers)
-        self.notes: tuple[str, ...] = ()
+        self.notes: list[str] = []
         self._phases: dict[int, str] = {}
         self._threads: dict[int, threading.Thread] = {}
         self._ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()

@@ -51,6 +51,12 @@ def places(nodes: Sequence[Node], gpus_per_worker: int, max_workers: int | None)
     return tuple(found[:max_workers])
 
 
+def joining(node: Node, gpus: int, room: int | None) -> tuple[Place, ...]:
+    """Return the places on a node that joined later, for workers of `gpus` GPUs as the others have; at most `room`."""
+    found = (Place(node, gpus),) * (node.gpus // gpus if gpus else 1)
+    return found[:room]
+
+
 def check_hosts(hosts: Sequence[HostFacts], tuner_version: str) -> None:
     """Check that every host can run trials.  PoolError names each host and all that it lacks."""
     problems = []
@@ -58,10 +64,12 @@ def check_hosts(hosts: Sequence[HostFacts], tuner_version: str) -> None:
         if host.tuner_version != tuner_version:
             problems.append(f"{host.host} has tuner {host.tuner_version}, not {tuner_version}")
         problems.extend(f"{host.host} has no {path}" for path in host.missing)
+        if host.differs:
+            problems.append(f"{host.host}: {host.differs}")
     if problems:
         raise PoolError(
             "; ".join(dict.fromkeys(problems)),
-            "Every node needs the same tuner, the engine and the models under the same path (or hub ids).",
+            "Every node needs the same tuner, the same engine and the models under the same path (or hub ids).",
         )
 
 

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from tuner.errors import PoolError
+from tuner.errors import PoolError, WorkerGone
+from tuner.pool.arrival import Arrival, Needs
 from tuner.pool.base import UNWIND_S, Job, Result
-from tuner.pool.cluster import connected, own_cluster
+from tuner.pool.cluster import LOCAL, address_for, already_connected, connected
 from tuner.pool.host import HostFacts, visible_gpu_ids
-from tuner.pool.plan import Node, Place, check_hosts, places, worker_facts
-from tuner.pool.worker import TrialWorker
+from tuner.pool.nodes import Nodes, gpus_in_use
+from tuner.pool.plan import Node, Place, joining, places, worker_facts
+from tuner.pool.reasons import reason
 from tuner.records import WorkerFacts
-from tuner.version import tuner_version
 
-_READY_S = 120.0
 _BUSY_HINT = "Wait until its GPUs are free (`ray status`), or ask for fewer with --max-workers."
+_LEAVE_S = 2.0
 
 
 @contextmanager
-def ray_pool(*, gpus_per_worker: int, max_workers: int | None, required_paths: Sequence[str]) -> Iterator[RayPool]:
+def ray_pool(
+    kind: Literal["ray", "cluster"], *, gpus_per_worker: int, max_workers: int | None, needs: Needs
+) -> Iterator[RayPool]:
     """Connect to Ray, put a worker in every place that there is, check its host, and yield the pool."""
-    _check_this_machine(gpus_per_worker, max_workers)
-    with connected() as nodes:
-        pool = RayPool(places(nodes, gpus_per_worker, max_workers), required_paths)
+    connection = already_connected()
+    address = LOCAL if connection else address_for(kind)
+    if address == LOCAL and not connection:
+        _check_this_machine(gpus_per_worker, max_workers)
+    with connected(address) as nodes:
+        said = [] if address == LOCAL else [_cluster_words(address, nodes)]
+        pool = RayPool(nodes, places(nodes.alive, gpus_per_worker, max_workers), needs, max_workers)
+        pool.notes[:0] = said
         try:
             yield pool
         finally:
@@ -34,37 +43,69 @@ def ray_pool(*, gpus_per_worker: int, max_workers: int | None, required_paths: S
 
 def _check_this_machine(gpus_per_worker: int, max_workers: int | None) -> None:
     """Raise PoolError where this machine's GPUs are too few, before Ray takes its time to start and find the same."""
-    if own_cluster() and (gpus := len(visible_gpu_ids())):  # none: they may be of a kind that only Ray knows
+    if gpus := len(visible_gpu_ids()):  # none: they may be of a kind that only Ray knows
         places([Node("local", "127.0.0.1", gpus)], gpus_per_worker, max_workers)
 
 
-class RayPool:
-    """Workers that are Ray actors.  A worker that was lost gets a new process when its next job is started."""
+def _cluster_words(address: str, nodes: Nodes) -> str:
+    gpus, used = sum(node.gpus for node in nodes.alive), gpus_in_use(nodes.alive)
+    others = f", {used} of them in use by others" if used else ""
+    return f"on the Ray cluster at {address}: nodes {len(nodes.alive)}, GPUs {gpus}{others}"
 
-    def __init__(self, wanted: Sequence[Place], required_paths: Sequence[str] = (), ready_s: float = _READY_S) -> None:
-        self.notes: tuple[str, ...] = ()
-        self._required_paths = list(required_paths)
-        self._ready_s = ready_s
+
+@dataclass
+class _Worker:
+    """lost: its process is gone, and a new one may take its place.  gone: none may."""
+
+    actor: Any
+    place: Place
+    host: HostFacts
+    facts: WorkerFacts
+    lost: bool = False
+    gone: bool = False
+
+
+class RayPool:
+    """Workers that are Ray actors.
+
+    A worker that was lost gets a new process when its next job is started. A node that joins later gets workers too.
+    """
+
+    def __init__(self, nodes: Nodes, wanted: tuple[Place, ...], needs: Needs, max_workers: int | None = None) -> None:
+        self.notes: list[str] = []
+        self._nodes = nodes
+        self._needs = needs
+        self._max_workers = max_workers
+        self._known = {node.id for node in nodes.alive}
+        self._staff: list[_Worker] = []
         self._jobs: dict[Any, int] = {}
         self._asked: dict[int, Any] = {}
         self._phases: dict[int, str] = {}
-        self._lost: set[int] = set()
-        self._actors = [_new_actor(place) for place in wanted]
-        self._places = list(wanted)
+        self._returning: dict[int, tuple[Arrival, Job]] = {}
+        self._joining: list[Arrival] = []
+        self._gpus = wanted[0].gpus
+        opening = Arrival(wanted, needs)
         try:
-            self.workers = self._settle_all()
+            self._open(opening)
         except BaseException:
-            self.close()
+            opening.end()
             raise
 
+    @property
+    def workers(self) -> tuple[WorkerFacts, ...]:
+        """All that there are or were; a worker's number is its index."""
+        return tuple(worker.facts for worker in self._staff)
+
     def start(self, worker: int, job: Job) -> None:
-        """Start a job.  ValueError: the worker is busy.  PoolError: it was lost and cannot be replaced."""
-        if worker in self._jobs.values():
+        """Start a job, in a new process if the last one was lost.  ValueError: the worker is busy."""
+        if worker in self._jobs.values() or worker in self._returning:
             raise ValueError(f"worker {worker} is busy")
-        if worker in self._lost:
-            self._replace(worker)
+        who = self._staff[worker]
         self._phases[worker] = "starting"
-        self._jobs[self._actors[worker].run.remote(job)] = worker
+        if who.lost or who.gone:
+            self._returning[worker] = (Arrival(() if who.gone else (who.place,), self._needs), job)
+        else:
+            self._submit(worker, job)
 
     def phases(self) -> Mapping[int, str]:
         """Return the last known phase of each running job; every call also asks the workers anew."""
@@ -76,18 +117,72 @@ class RayPool:
                 with suppress(ray.exceptions.RayError):  # the worker is lost, which `wait` reports
                     self._phases[worker] = ray.get(asked)
                 asked = None
-            self._asked[worker] = asked or self._actors[worker].phase.remote()
-        return {worker: self._phases[worker] for worker in self._jobs.values()}
+            self._asked[worker] = asked or self._staff[worker].actor.phase.remote()
+        return {worker: self._phases[worker] for worker in (*self._jobs.values(), *self._returning)}
 
     def wait(self, timeout_s: float) -> list[Result]:
-        """Wait until a job ends, at most `timeout_s`; raise what a job did not expect, after the others' results."""
+        """Wait until a job ends, at most `timeout_s`; raise what a job did not expect, after the others' results.
+
+        PoolError: the cluster's head is gone.
+        """
         import ray
 
-        if not self._jobs:
+        if not self._jobs and not self._returning:
             return []
-        running = list(self._jobs)
-        ray.wait(running, num_returns=1, timeout=timeout_s)
-        ended, _ = ray.wait(running, num_returns=len(running), timeout=0)
+        self._look_around()
+        results = self._replaced()
+        awaited = [*self._jobs, *(ref for arrival in self._arrivals() for ref in arrival.pending)]
+        if awaited and not results:
+            ray.wait(awaited, num_returns=1, timeout=timeout_s)
+        return [*results, *self._ended()]
+
+    def close(self) -> None:
+        """Let the running jobs stop their engines, then end all workers.  Safe to call twice."""
+        import ray
+
+        for worker in self._jobs.values():
+            self._staff[worker].actor.abandon.remote()
+        if self._jobs:
+            ray.wait(list(self._jobs), num_returns=len(self._jobs), timeout=UNWIND_S)
+        actors = [worker.actor for worker in self._staff]
+        if self._nodes.lost and actors:  # it is Ray's head that would end them
+            ray.wait([actor.leave.remote() for actor in actors], num_returns=len(actors), timeout=_LEAVE_S)
+        for actor in actors:
+            ray.kill(actor)
+        for arrival in self._arrivals():
+            arrival.end()
+        self._staff, self._joining, self._jobs, self._returning = [], [], {}, {}
+
+    def _arrivals(self) -> list[Arrival]:
+        return [*self._joining, *(arrival for arrival, _ in self._returning.values())]
+
+    def _open(self, opening: Arrival) -> None:
+        """Wait for the first workers, and do without those that get no GPU in time."""
+        opening.wait()
+        late, within = opening.drop_late(), f"within {self._needs.ready_s:g} s"
+        if not opening.actors:
+            raise PoolError(f"no worker was started {within}: the cluster is busy", _BUSY_HINT)
+        if late:
+            wanted = late + len(opening.actors)
+            self.notes.append(f"{late} of {wanted} workers got no GPU {within} and are left out")
+        self._take_on(opening, opening.hosts())
+
+    def _take_on(self, arrival: Arrival, hosts: list[HostFacts]) -> None:
+        """Make workers of those that arrived; the names and cores of those that are there stay theirs."""
+        there = [worker for worker in self._staff if not worker.gone]
+        nodes = [*(worker.place.node for worker in there), *(place.node for place in arrival.places)]
+        facts = worker_facts(nodes, [*(worker.host for worker in there), *hosts])[len(there) :]
+        for actor, place, host, its in zip(arrival.actors, arrival.places, hosts, facts, strict=True):
+            self._staff.append(_Worker(actor, place, host, its))
+
+    def _submit(self, worker: int, job: Job) -> None:
+        who = self._staff[worker]
+        self._jobs[who.actor.run.remote(job, who.facts, os.environ.get("OMP_NUM_THREADS"))] = worker
+
+    def _ended(self) -> list[Result]:
+        import ray
+
+        ended, _ = ray.wait(list(self._jobs), num_returns=len(self._jobs), timeout=0) if self._jobs else ([], [])
         results: list[Result] = []
         for job in ended:
             try:
@@ -103,111 +198,92 @@ class RayPool:
             self._asked.pop(self._jobs.pop(job), None)
         return results
 
-    def close(self) -> None:
-        """Let the running jobs stop their engines, then kill all workers.  Safe to call twice."""
-        import ray
-
-        for worker in self._jobs.values():
-            self._actors[worker].abandon.remote()
-        if self._jobs:
-            ray.wait(list(self._jobs), num_returns=len(self._jobs), timeout=UNWIND_S)
-        self._jobs = {}
-        for actor in self._actors:
-            ray.kill(actor)
-        self._actors = []
-
     def _outcome(self, job: Any) -> Any:
         import ray
 
+        worker = self._jobs[job]
         try:
             return ray.get(job)
-        except (ray.exceptions.ActorUnavailableError, ray.exceptions.RayActorError) as error:
-            return self._lost_worker(self._jobs[job], error)
-        except (ray.exceptions.ObjectLostError, ray.exceptions.OutOfMemoryError) as error:
-            return self._lost_worker(self._jobs[job], error)
+        except (ray.exceptions.ObjectStoreFullError, ray.exceptions.OutOfDiskError) as error:
+            device = self._staff[worker].facts.device_key
+            return PoolError(f"the result of the worker on {device} could not be sent: {reason(error)}")
+        except ray.exceptions.RayTaskError:
+            raise
+        except ray.exceptions.RayError as error:
+            return self._lost(worker, error)
 
-    def _lost_worker(self, worker: int, error: Exception) -> PoolError:
-        self._lost.add(worker)
-        facts = self.workers[worker]
-        return PoolError(
-            f"the worker on {facts.device_key} was lost: {_reason(error)}",
-            "If the host ran out of memory, give it more or run fewer workers there.",
-        )
+    def _lost(self, worker: int, error: Exception) -> PoolError:
+        who = self._staff[worker]
+        who.lost = True
+        self._look_around(now=True)
+        why = "its node was lost, and what ran there ends with its Ray daemon" if who.gone else reason(error)
+        return PoolError(f"the worker on {who.facts.device_key} was lost: {why}")
 
-    def _replace(self, worker: int) -> None:
-        """Put a new process in the place of a lost worker."""
-        import ray
+    def _look_around(self, *, now: bool = False) -> None:
+        """Take note of nodes that are gone and of those that joined."""
+        self._nodes.check(now=now)
+        alive = {node.id for node in self._nodes.alive}
+        for worker in self._staff:
+            worker.gone = worker.gone or worker.place.node.id not in alive
+        for node in self._nodes.alive:
+            if node.id not in self._known:
+                self._known.add(node.id)
+                if found := joining(node, self._gpus, self._room()):
+                    self._joining.append(Arrival(found, self._needs))
+        for arrival in [arrival for arrival in self._joining if arrival.settled]:
+            self._welcome(arrival)
 
-        before = self.workers[worker]
-        ray.kill(self._actors[worker])
-        actor = _new_actor(self._places[worker])
-        self._actors[worker] = actor
+    def _room(self) -> int | None:
+        if self._max_workers is None:
+            return None
+        coming = sum(len(arrival.actors) for arrival in self._joining)
+        return max(0, self._max_workers - coming - sum(not worker.gone for worker in self._staff))
+
+    def _welcome(self, arrival: Arrival) -> None:
+        """Make workers of a node that joined; where others still are on its machine, when they are gone."""
+        node = arrival.places[0].node
+        arrival.drop_late()
         try:
-            host = ray.get(actor.look.remote(self._required_paths), timeout=self._ready_s)
-            ids = tuple(gpu.id for gpu in host.gpus)
-            if ids != before.gpu_ids:
-                raise PoolError(f"the worker on {before.device_key} came back with GPUs {', '.join(ids)}")
-            ray.get(actor.settle.remote(before, os.environ.get("OMP_NUM_THREADS")), timeout=self._ready_s)
-        except (ray.exceptions.RayError, ray.exceptions.GetTimeoutError) as error:
-            message = f"the worker on {before.device_key} was lost and cannot be replaced: {_reason(error)}"
-            raise PoolError(message, "Check the node with `ray status`; the same command resumes the sweep.") from error
-        self._lost.discard(worker)
+            hosts = arrival.hosts() if arrival.actors else []
+        except PoolError as error:
+            self._joining.remove(arrival)
+            arrival.end()
+            self.notes.append(f"a node that joined ({node.address}) is not used: {error.message}")
+            return
+        machines = {(worker.place.node.address, worker.host.host) for worker in self._staff if not worker.gone}
+        if any((node.address, host.host) in machines for host in hosts):
+            return
+        self._joining.remove(arrival)
+        self._take_on(arrival, hosts)
 
-    def _settle_all(self) -> tuple[WorkerFacts, ...]:
-        """Wait for the workers, drop those that get no GPU in time, and tell each its part of the host."""
+    def _replaced(self) -> list[Result]:
+        """Start the jobs that new processes were awaited for; what none can be had for is a result."""
+        results: list[Result] = []
+        for worker, (arrival, job) in list(self._returning.items()):
+            if not arrival.settled:
+                continue
+            del self._returning[worker]
+            try:
+                self._replace(worker, arrival)
+                self._submit(worker, job)
+            except PoolError as error:
+                arrival.end()
+                results.append((worker, WorkerGone(error.message, error.next_step)))
+        return results
+
+    def _replace(self, worker: int, arrival: Arrival) -> None:
+        """Put a new process in the place of a lost one.  PoolError: it is not there, or not the same."""
         import ray
 
-        looks = [actor.look.remote(self._required_paths) for actor in self._actors]
-        ready, late = ray.wait(looks, num_returns=len(looks), timeout=self._ready_s)
-        if not ready:
-            raise PoolError(f"no worker was started within {self._ready_s:g} s: the cluster is busy", _BUSY_HINT)
-        if late:
-            self.notes = (
-                f"{len(late)} of {len(looks)} workers got no GPU within {self._ready_s:g} s and are left out",
-            )
-            self._drop([index for index, look in enumerate(looks) if look in late])
-        hosts = [_host(look) for look in looks if look not in late]
-        check_hosts(hosts, tuner_version())
-        facts = worker_facts([place.node for place in self._places], hosts)
-        omp = os.environ.get("OMP_NUM_THREADS")
-        ray.get([actor.settle.remote(mine, omp) for actor, mine in zip(self._actors, facts, strict=True)])
-        return facts
-
-    def _drop(self, indices: Sequence[int]) -> None:
-        import ray
-
-        for index in sorted(indices, reverse=True):
-            ray.kill(self._actors.pop(index))
-            self._places.pop(index)
-
-
-def _new_actor(place: Place) -> Any:
-    import ray
-    from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
-
-    options = {
-        "num_gpus": place.gpus,
-        "num_cpus": 0,  # cores are ours to divide, by affinity
-        "max_restarts": 0,
-        "max_concurrency": 2,
-        "scheduling_strategy": NodeAffinitySchedulingStrategy(place.node.id, soft=False),
-    }
-    return ray.remote(TrialWorker).options(**options).remote()
-
-
-def _host(look: Any) -> HostFacts:
-    import ray
-
-    try:
-        host: HostFacts = ray.get(look)
-    except ray.exceptions.RayError as error:
-        hint = "Every node needs the same Python, tuner and Ray; see the worker's log there."
-        raise PoolError(f"a worker did not start: {_reason(error)}", hint) from error
-    return host
-
-
-def _reason(error: Exception) -> str:
-    """Return the telling part of Ray's long messages."""
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "exit detail" in line or "because" in line]
-    return (telling or lines or [type(error).__name__])[-1][:300]
+        who = self._staff[worker]
+        key, step = who.facts.device_key, "Check the node with `ray status`; the same command resumes the sweep."
+        if who.gone:
+            raise PoolError(f"the node of {key} was lost", step)
+        if arrival.drop_late():
+            raise PoolError(f"the worker on {key} was lost and got no GPU within {self._needs.ready_s:g} s", step)
+        (host,) = arrival.hosts()
+        if [gpu.id for gpu in host.gpus] != [gpu.id for gpu in who.host.gpus]:
+            ids = ", ".join(gpu.id for gpu in host.gpus)
+            raise PoolError(f"the worker on {key} came back with GPUs {ids}", step)
+        ray.kill(who.actor)
+        who.actor, who.lost = arrival.actors[0], False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,33 +19,24 @@ class TrialWorker:
     def __init__(self) -> None:
         self._phase = ""
         self._abandoned = False
-        self._facts: WorkerFacts | None = None
-        self._omp_num_threads: str | None = None
 
-    def look(self, required_paths: Sequence[str]) -> HostFacts:
+    def look(self, required_paths: Sequence[str], engine_differs: Callable[[], str] | None) -> HostFacts:
         """Return what is on this host, with the GPUs that Ray granted."""
         import ray
 
         granted = ray.get_runtime_context().get_accelerator_ids().get("GPU", [])
-        return look_around([str(gpu_id) for gpu_id in granted], required_paths)
+        return look_around([str(gpu_id) for gpu_id in granted], required_paths, engine_differs)
 
-    def settle(self, facts: WorkerFacts, omp_num_threads: str | None) -> int:
-        """Take the facts that the driver gave this worker; return its process id.
+    def run(self, job: Job, facts: WorkerFacts, omp_num_threads: str | None) -> Any:
+        """Return what the job returns, or the TunerError that it ended with.
 
-        omp_num_threads: that of the driver's environment, None if unset there.
+        facts: what the driver knows this worker as.  omp_num_threads: that of the driver's environment, None if unset
+        there.
         """
-        self._facts = facts
-        self._omp_num_threads = omp_num_threads
-        return os.getpid()
-
-    def run(self, job: Job) -> Any:
-        """Return what the job returns, or the TunerError that it ended with."""
-        if self._facts is None:
-            raise RuntimeError("the worker has not been settled")
-        self._prepare(self._facts)
+        _prepare(facts, omp_num_threads)
         self._report("starting")
         try:
-            return job(self._facts, self._report)
+            return job(facts, self._report)
         except TunerError as error:
             return error
         except Abandoned:
@@ -59,17 +50,22 @@ class TrialWorker:
         """Let the running job stop its engine and end, at its next word."""
         self._abandoned = True
 
+    def leave(self) -> None:
+        """End this process, for a driver that Ray's head can no longer do it for; an engine ends with its worker."""
+        os._exit(0)
+
     def _report(self, phase: str) -> None:
         if self._abandoned:
             raise Abandoned
         self._phase = phase
 
-    def _prepare(self, facts: WorkerFacts) -> None:
-        # Linux keeps affinity per thread, and an engine inherits that of the thread which starts it.
-        for task in Path("/proc/self/task").iterdir():
-            os.sched_setaffinity(int(task.name), facts.cpu_cores)
-        # Ray sets OMP_NUM_THREADS to the actor's CPUs, here 1, and an engine on the CPU would obey it.
-        if self._omp_num_threads is None:
-            os.environ.pop("OMP_NUM_THREADS", None)
-        else:
-            os.environ["OMP_NUM_THREADS"] = self._omp_num_threads
+
+def _prepare(facts: WorkerFacts, omp_num_threads: str | None) -> None:
+    # Linux keeps affinity per thread, and an engine inherits that of the thread which starts it.
+    for task in Path("/proc/self/task").iterdir():
+        os.sched_setaffinity(int(task.name), facts.cpu_cores)
+    # Ray sets OMP_NUM_THREADS to the actor's CPUs, here 1, and an engine on the CPU would obey it.
+    if omp_num_threads is None:
+        os.environ.pop("OMP_NUM_THREADS", None)
+    else:
+        os.environ["OMP_NUM_THREADS"] = omp_num_threads

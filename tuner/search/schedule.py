@@ -37,7 +37,8 @@ class Scheduler:
     """Hands out tasks; knows nothing of processes or time.
 
     ask: the next candidate of the study, or that there is none now (results are awaited) or none any more.
-    devices: keys of those that ask for tasks.  done: records of earlier sessions of this run.
+    devices: keys of those that ask for tasks; one that asks later counts too.  done: records of earlier sessions of
+    this run.
     A group is (device, engine arguments): figures are compared within one group only, so each group gets a baseline
     before its first candidate and, if `baseline_again`, one after every `baseline_every` and after its last. A device
     on which the baseline failed gets no candidate of that group; a candidate is skipped only when the baseline failed
@@ -79,6 +80,7 @@ class Scheduler:
 
     def next(self, device_key: str) -> Task | None:
         """Return the next task for this device, None when there is none for it now."""
+        self._devices.add(device_key)
         candidate = self._held.pop(device_key, None) or self._put_back_for(device_key)
         if candidate is None and not self._returned:
             decision = self._ask()

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from tuner.doctor.gather import ray
-from tuner.doctor.gather.ray import endpoint, ray_facts
+from tuner.doctor.gather.ray import ray_facts
+from tuner.pool.cluster import endpoint
 
 
 @pytest.mark.parametrize(

@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import psutil
 
 from tuner.doctor.facts import RayFacts
+from tuner.pool.cluster import endpoint
+from tuner.pool.nodes import answers
 
 SCRIPT = Path(__file__).parent.parent / "scripts" / "start_ray.py"
 DAEMONS = frozenset({"raylet", "gcs_server"})
-_CONNECT_TIMEOUT_S = 2.0
 _END_S = 5.0
 
 
@@ -47,28 +46,11 @@ def _version() -> str | None:
         return None
 
 
-def endpoint(address: str) -> tuple[str, int] | None:
-    """Return host and port of a RAY_ADDRESS; None where it names none ("auto", "local", "") or is malformed."""
-    if address in ("", "auto", "local"):
-        return None
-    try:
-        parts = urlsplit(address if "://" in address else f"ray://{address}")
-        return (parts.hostname, parts.port) if parts.hostname and parts.port else None
-    except ValueError:
-        return None
-
-
 def _reached(address: str) -> bool | None:
     if address in ("", "auto", "local"):
         return None
     named = endpoint(address)
-    if named is None:
-        return False
-    try:
-        with socket.create_connection(named, timeout=_CONNECT_TIMEOUT_S):
-            return True
-    except OSError:
-        return False
+    return named is not None and answers(named)
 
 
 def _has_token(env: Mapping[str, str]) -> bool:

@@ -20,12 +20,14 @@ def _workers(facts: RayFacts) -> Check:
         return Check("ray", State.FAIL, what, step)
     if facts.reached:
         what = f"Ray {facts.version}; the cluster at RAY_ADDRESS={facts.address} accepts connections"
-        return Check("ray", State.OK, what, "It needs the same Ray, Python and tuner: `tuner doctor` there shows them.")
+        step = "A sweep uses it with --pool cluster. It needs the same Ray, Python and tuner: `tuner doctor` there."
+        return Check("ray", State.OK, what, step)
     if facts.address == "auto" and not facts.running:
         step = "`ray start --head` starts one; `unset RAY_ADDRESS` uses this machine alone."
         return Check("ray", State.FAIL, "RAY_ADDRESS=auto, and no cluster runs on this machine", step)
     if facts.address == "auto":
-        return Check("ray", State.OK, f"Ray {facts.version}; the cluster that runs on this machine is used")
+        what = f"Ray {facts.version}; RAY_ADDRESS=auto is the cluster that runs on this machine"
+        return Check("ray", State.OK, what, "A sweep uses it with --pool cluster.")
     untried = "" if facts.started_s is not None or facts.problem else " (not tried: --deep tries it)"
     return Check("ray", State.OK, f"Ray {facts.version}; a sweep starts one of its own on 127.0.0.1{untried}")
 
@@ -56,5 +58,5 @@ def _others(facts: RayFacts) -> tuple[Check, ...]:
     if facts.address or not facts.running:
         return ()
     what = f"a Ray cluster runs on this machine (processes {', '.join(map(str, facts.running))}) and is not used"
-    step = "To use it: RAY_ADDRESS=auto. What else it runs disturbs measurements."
+    step = "To use it: RAY_ADDRESS=auto and --pool cluster. What else it runs disturbs measurements."
     return (Check("ray_others", State.INFO, what, step),)

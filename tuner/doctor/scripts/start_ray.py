@@ -17,7 +17,7 @@ def main() -> None:
     began_s = time.monotonic()
     try:
         with connected() as nodes:
-            answer: dict[str, object] = {"started_s": time.monotonic() - began_s, "nodes": len(nodes)}
+            answer: dict[str, object] = {"started_s": time.monotonic() - began_s, "nodes": len(nodes.alive)}
     except PoolError as error:
         answer = {"problem": error.message}
     print(json.dumps(answer), flush=True)
