@@ -59,7 +59,7 @@ class AllowList(BaseModel):
     download: Annotated[bool, Field(strict=True)] = False
 
     def check(self, order: Order) -> None:
-        """Refused, 422, for a name that is not on the list."""
+        """Refused, 403, for a name that is not on the list."""
         given: tuple[tuple[str, str | None, Mapping[str, object]], ...] = (
             ("target", order.target, self.targets),
             ("space", order.space, self.spaces),
@@ -70,7 +70,7 @@ class AllowList(BaseModel):
             if name is not None and name not in known:
                 names = ", ".join(known) or "none"
                 detail = f"This server's allow-list has no {kind} {name!r}."
-                raise Refused(422, "not-on-the-allow-list", detail, f"It has: {names}.")
+                raise Refused(403, "not-on-the-allow-list", detail, f"It has: {names}.")
 
     def arguments(self, order: Order) -> tuple[str, ...]:
         """Return the arguments of `tuner sweep` that the order stands for.  Refused as `check`."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio.to_thread
-from fastapi import FastAPI, Request, Security
+from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.security import HTTPBearer
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.types import ASGIApp
@@ -20,6 +19,7 @@ from tuner.pool.jobs import RayJobs
 from tuner.registry import Registry
 from tuner.service.answers import Answers
 from tuner.service.guard.gate import Gate
+from tuner.service.guard.rates import Limiter
 from tuner.service.guard.rules import FOR_SCRIPTS, Rules
 from tuner.service.holding import Holding
 from tuner.service.parts import Parts
@@ -55,8 +55,11 @@ class Service:
     parts: Parts
 
 
-def service(settings: Settings) -> Service:
-    """Return the whole service, ready to be run.  OutputError where registry or queue cannot be used."""
+def service(settings: Settings, limiter: Limiter | None = None) -> Service:
+    """Return the whole service, ready to be run.  limiter: counts requests; one of this service's own if None.
+
+    OutputError where registry or queue cannot be used.
+    """
     asked = settings.request
     registry = Registry(asked.registry)
     waiting = Waiting(asked.state)
@@ -72,7 +75,7 @@ def service(settings: Settings) -> Service:
     )
     made.answers.check()
     app = _app(made)
-    return Service(Gate(app, Rules(settings.hosts, settings.tokens), watching), app, made)
+    return Service(Gate(app, Rules(settings.hosts, settings.tokens, limiter or Limiter()), watching), app, made)
 
 
 def _arguments(settings: Settings, waiting: Waiting, sweep: Sweep) -> tuple[str, ...]:
@@ -84,7 +87,6 @@ def _arguments(settings: Settings, waiting: Waiting, sweep: Sweep) -> tuple[str,
 
 
 def _app(made: Parts) -> FastAPI:
-    bearer = HTTPBearer(auto_error=False, description="A token of the server's token file.")
     app = FastAPI(
         title="tuner",
         version=tuner_version(),
@@ -92,7 +94,6 @@ def _app(made: Parts) -> FastAPI:
         docs_url=None,  # they would load scripts from elsewhere
         redoc_url=None,
         lifespan=_lifespan,
-        dependencies=[Security(bearer)],
     )
     app.state.parts = made
     for routes in (targets.router, sweeps.router, operations.router, pages.router):

@@ -123,7 +123,7 @@ class Worker(Document):
 
 
 class Progress(Document):
-    """Where a run is, as `tuner status` says it.  left_s: seconds, None where it cannot be told."""
+    """Where a run is, as `tuner status` says it.  left_s: seconds, None where it is not known.  verdict: when done."""
 
     state: str = Field(examples=["measuring"])
     trials: int
@@ -132,6 +132,7 @@ class Progress(Document):
     failed: int | None = None
     left_s: float | None = None
     best: str = ""
+    verdict: str = ""
     workers: tuple[Worker, ...] = ()
 
 

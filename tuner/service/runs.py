@@ -78,7 +78,8 @@ class Runs:
         )
 
     def _others(self, most: int) -> Iterator[tuple[Path, Status]]:
-        files = [file for pattern in _PATTERNS for file in self.root.glob(pattern)]
+        found = (file.absolute() for pattern in _PATTERNS for file in self.root.glob(pattern))
+        files = [file for file in found if not file.is_relative_to(self.waiting.root)]
         for file in sorted(files, key=_modified_s, reverse=True)[:most]:
             try:
                 yield file.parent, read_status(file.parent)
@@ -123,7 +124,7 @@ def _progress_of(run: Path) -> Progress | None:
 def _progress(status: Status) -> Progress:
     found = status.progress if status.alive is not False else None
     if found is None:
-        return Progress(state=status.state.value, trials=status.trials)
+        return Progress(state=status.state.value, trials=status.trials, verdict=status.verdict)
     return Progress(
         state=status.state.value,
         trials=status.trials,
@@ -132,5 +133,6 @@ def _progress(status: Status) -> Progress:
         failed=found.failed,
         left_s=found.left_s,
         best=found.best,
+        verdict=status.verdict,
         workers=tuple(Worker(**asdict(worker)) for worker in found.workers),
     )

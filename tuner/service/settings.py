@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tuner.errors import InputError
@@ -64,7 +64,9 @@ def settings(request: ServeRequest, environ: Mapping[str, str]) -> Settings:
         )
     allowed = None if request.allow_list is None else read_allowed(request.allow_list)
     own = set() if _any_address(request.host) else {request.host.lower()}
-    return Settings(request, tokens, allowed, frozenset({*LOOPBACK, *names, *own}))
+    # A sweep on a cluster has another working directory.
+    registry = request.registry if "://" in request.registry else str(Path(request.registry).expanduser().absolute())
+    return Settings(replace(request, registry=registry), tokens, allowed, frozenset({*LOOPBACK, *names, *own}))
 
 
 def _any_address(host: str) -> bool:

@@ -14,7 +14,7 @@ import psutil
 
 from tuner.errors import PoolError
 from tuner.service.guard.tokens import TOKEN_VARIABLE
-from tuner.service.queue.runner import Ended
+from tuner.service.queue.runner import Ended, told_code
 from tuner.service.queue.sweeps import Sweep
 
 LOGS = "logs"
@@ -38,6 +38,7 @@ class LocalRunner:
     def adopt(self, sweep: Sweep) -> bool:
         """Take over a process that an earlier server left; a number that another process has by now is none."""
         self._child, self._process = None, None
+        self._out = self._logs / f"{sweep.id}.out"
         if sweep.pid is None:
             return False
         try:
@@ -69,13 +70,14 @@ class LocalRunner:
         return self._child.pid, self._process.create_time()
 
     def ended(self) -> Ended | None:
-        """Return how it ended; of one that was taken over nobody saw the exit code."""
+        """Return how it ended; of one that was taken over nobody saw the exit code, but it may have said it."""
         if self._child is not None:
             code = self._child.poll()
             return None if code is None else Ended(code, self._out.read_text("utf-8", "replace"))
         if self._process is not None and self._process.is_running():
             return None
-        return Ended(None, "")
+        said = self._out.read_text("utf-8", "replace") if self._out.is_file() else ""
+        return Ended(told_code(said), said)
 
     def interrupt(self) -> None:
         """Send it what Ctrl-C sends.  psutil makes sure that the number is still that process's."""

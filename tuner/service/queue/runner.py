@@ -72,6 +72,14 @@ def outcome(ended: Ended) -> Outcome:
     return Outcome(exit_code=ended.code, error=error, next_step=str(told.get("next_step") or ""))
 
 
+def told_code(said: str) -> int | None:
+    """Return the exit code that follows from what a sweep said, None where it did not come to its end."""
+    told = _last_json(said)
+    if not told or "interrupted" in told:
+        return None
+    return int(told.get("exit_code", EXIT_OK))
+
+
 def _last_json(text: str) -> dict[str, Any]:
     for line in reversed(text.splitlines()):
         if line.startswith("{"):

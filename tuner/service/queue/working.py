@@ -13,6 +13,8 @@ from tuner.service.queue.sweeps import Outcome, Sweep, SweepState
 from tuner.service.queue.waiting import Waiting
 
 POLL_S = 0.5
+ENDING_TOO_S = 15.0
+"""Whoever tells a sweep to end may tell this server too (a machine that shuts down), which answers requests first."""
 AGAIN_S = 10.0
 """Until what could not be reached is asked again."""
 
@@ -107,7 +109,7 @@ class Working:
         cancelled = bool(self._sweeps.get(sweep_id).cancelled_by)
         if cancelled and ended.interrupted:
             self._sweeps.ended(sweep_id, SweepState.CANCELLED, Outcome(exit_code=ended.code))
-        elif ended.code is None or (ended.interrupted and self._ending.is_set()):
+        elif ended.code is None or (ended.interrupted and self._ending.wait(ENDING_TOO_S)):
             self._sweeps.put_back(sweep_id)  # the same command goes on, or finds that all is measured
         else:
             found = outcome(ended)

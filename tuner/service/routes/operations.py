@@ -9,7 +9,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST
 from tuner.errors import OutputError
 from tuner.service.documents import Health
 from tuner.service.parts import WithParts
-from tuner.service.routes.told import problems
+from tuner.service.routes.told import NEEDS_TOKEN, problems
 
 router = APIRouter(tags=["operations"])
 
@@ -39,7 +39,9 @@ def readyz(parts: WithParts, response: Response) -> Health:
     return Health(ok=not found, problems=tuple(found))
 
 
-@router.get("/metrics", responses=problems(), response_class=Response, summary="For Prometheus")
+@router.get(
+    "/metrics", responses=problems(), response_class=Response, dependencies=NEEDS_TOKEN, summary="For Prometheus"
+)
 def metrics(parts: WithParts) -> Response:
     """Return requests and sweeps counted."""
     return Response(generate_latest(parts.watching.registry), media_type=CONTENT_TYPE_LATEST)

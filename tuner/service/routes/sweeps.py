@@ -5,21 +5,30 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from tuner.service.allowed import Order
 from tuner.service.documents import SweepDocument, Sweeps
 from tuner.service.parts import SweepId, WithParts
 from tuner.service.problems import Refused
-from tuner.service.routes.told import problems
+from tuner.service.routes.told import NEEDS_TOKEN, problems
 
-router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"])
+router = APIRouter(prefix="/v1/sweeps", tags=["sweeps"], dependencies=NEEDS_TOKEN)
 _LOCATION = {"Location": {"schema": {"type": "string"}, "description": "Where the sweep is to be looked at."}}
 
 
+class HowMany(BaseModel):
+    """limit: most sweeps of each kind."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=50, ge=1, le=200)
+
+
 @router.get("", responses=problems(422), summary="Sweeps that wait, run or ended")
-def list_sweeps(parts: WithParts, limit: Annotated[int, Query(ge=1, le=200)] = 50) -> Sweeps:
+def list_sweeps(parts: WithParts, many: Annotated[HowMany, Query()]) -> Sweeps:
     """Return the queue's sweeps and runs that were started otherwise, each newest first, at most `limit` of each."""
-    return Sweeps(sweeps=parts.runs.listed(limit))
+    return Sweeps(sweeps=parts.runs.listed(many.limit))
 
 
 @router.get("/{sweep}", responses=problems(404), summary="One sweep")

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
 
 from tuner.service.answers import as_json, as_yaml
 from tuner.service.documents import BestConfigAnswer, TargetHistory, Targets
 from tuner.service.negotiation import entity_tag, has_it, preferred
 from tuner.service.parts import Slug, WithParts
 from tuner.service.problems import Refused
-from tuner.service.routes.told import problems
+from tuner.service.routes.told import NEEDS_TOKEN, problems
 
 JSON, YAML = "application/json", "application/yaml"
-router = APIRouter(prefix="/v1/targets", tags=["targets"])
+router = APIRouter(prefix="/v1/targets", tags=["targets"], dependencies=NEEDS_TOKEN)
 _TOLD = {
     "ETag": {"schema": {"type": "string"}, "description": "For If-None-Match."},
     "Tuner-Freshness": {"schema": {"type": "string", "enum": ["fresh", "stale", "unknown"]}},
@@ -32,19 +33,21 @@ _BEST: dict[int | str, dict[str, Any]] = {
 }
 
 
+class Which(BaseModel):
+    """Which targets are listed.  name: only the one of exactly this name, all if None."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None = Field(default=None, max_length=4096, examples=["Qwen/Qwen3-14B"])
+
+
 @router.get("", responses=problems(422), summary="All targets with their newest answer")
-def list_targets(
-    parts: WithParts,
-    name: Annotated[
-        str | None,
-        Query(max_length=4096, description="Only the target of exactly this name.", examples=["Qwen/Qwen3-14B"]),
-    ] = None,
-) -> Targets:
+def list_targets(parts: WithParts, which: Annotated[Which, Query()]) -> Targets:
     """Return every target of the registry: its verdict, and whether that still holds."""
     found = parts.answers.targets()
-    if name is None:
+    if which.name is None:
         return found
-    return Targets(targets=tuple(one for one in found.targets if one.target == name), broken=found.broken)
+    return Targets(targets=tuple(one for one in found.targets if one.target == which.name), broken=found.broken)
 
 
 @router.get("/{target}/best-config", responses=_BEST, response_class=Response, summary="The artifact to deploy")

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from fastapi import Security
+from fastapi.security import HTTPBearer
+
 from tuner.service.problems import PROBLEM_TYPE, Problem
 
+NEEDS_TOKEN = [Security(HTTPBearer(auto_error=False, description="A token of the server's token file."))]
+"""Says in the document what the gate asks for; it has let the request through by then."""
 _WORDS = {
     400: "The request is malformed, or its Host is not this server's.",
     401: "There is no valid token.",
-    403: "The token lacks the scope, this server does not sweep, or another site's page asks.",
+    403: "The token lacks the scope, a name is not on the allow-list, or another site's page asks.",
     404: "There is no such thing.",
     405: "This path does not have that method.",
     406: "No form of the answer is acceptable.",
@@ -17,7 +22,7 @@ _WORDS = {
     409: "Its state does not allow it.",
     413: "The body is too large.",
     415: "The body is not application/json.",
-    422: "A field is missing, unknown or wrong, or a name is not on the allow-list.",
+    422: "A field is missing, unknown or wrong.",
     429: "Too many requests, or the queue is full; Retry-After says when to ask again.",
     503: "The registry or the disk cannot be reached.",
 }
