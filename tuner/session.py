@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from tuner.engine.resolve import other_engine_here
 from tuner.measuring import Measuring
 from tuner.pool import Pool, open_pool
 from tuner.prepare import Prepared
@@ -30,7 +32,8 @@ from tuner.store.reading import read_identity
 class SweepOptions:
     """How to run it, as opposed to what to measure.
 
-    out: the run directory.  pool: "ray", or "local" for threads of this process.
+    out: the run directory.  pool: "ray" for this machine, "cluster" for the one behind RAY_ADDRESS, or "local" for
+    threads of this process.
     auto_fix: try again, with other arguments, what failed for want of them.
     registry: directory or URL where the finished sweep is kept too, None for nowhere.  registry_samples: with samples.
     storage: Optuna storage URL, None for SQLite in the run directory.  sampler: how candidates are chosen, None for
@@ -39,7 +42,7 @@ class SweepOptions:
     """
 
     out: Path
-    pool: Literal["ray", "local"] = "ray"
+    pool: Literal["ray", "cluster", "local"] = "ray"
     max_workers: int | None = None
     storage: str | None = None
     retry_failed: bool = False
@@ -110,6 +113,7 @@ def measure(
             gpus_per_worker=prepared.gpus_per_worker,
             max_workers=options.max_workers,
             required_paths=prepared.required_paths,
+            engine_differs=partial(other_engine_here, prepared.engine),
         ) as pool,
     ):
         telling = Telling(study, prepared.manifest.temperatures, prepared.space.load_points, prepared.manifest.goal)
