@@ -18,6 +18,7 @@ from typing import Any
 import psutil
 import pytest
 
+from tests.faults.matrix import Group, fault
 from tuner.engine import process
 from tuner.engine.process import (
     Launch,
@@ -136,6 +137,12 @@ def test_an_engine_that_ends_on_term_is_not_waited_for(make: Make) -> None:
     assert time.monotonic() - stopping < 10
 
 
+@fault(
+    Group.ENGINE,
+    "ignores TERM, and so do its children in sessions of their own",
+    sees="the trial takes 8 s longer to stop",
+    keeps="everything measured; all its processes are killed",
+)
 def test_ignoring_term_does_not_help(make: Make) -> None:
     launch = make(daemons=2, ignore_term=True)
     with running_engine(launch):
@@ -171,6 +178,12 @@ def test_memory_that_does_not_return_is_said_unless_something_else_went_wrong(
         _ = 1 / 0
 
 
+@fault(
+    Group.ENGINE,
+    "crashes at start while its port accepts and stays silent",
+    sees="`crashed`, with the first causal line of its log, within two seconds",
+    keeps="the other candidates; none of its processes",
+)
 @pytest.mark.parametrize("silent_port", [False, True], ids=["nobody-listens", "port-accepts-but-is-silent"])
 def test_a_crash_at_start_is_noticed_with_its_cause(make: Make, silent_port: bool) -> None:
     say = ["Traceback (most recent call last):", "  File x", "ValueError: no such layer", "RuntimeError: Failed"]
@@ -186,6 +199,12 @@ def test_a_crash_at_start_is_noticed_with_its_cause(make: Make, silent_port: boo
     assert living(pids_of(launch)) == []
 
 
+@fault(
+    Group.ENGINE,
+    "is killed by the kernel while it serves",
+    sees="`crashed`: SIGKILL, often the kernel's out-of-memory killer",
+    keeps="the other candidates; its children are ended too",
+)
 def test_a_crash_while_serving_is_noticed(make: Make) -> None:
     launch = make(daemons=1)
     with running_engine(launch) as engine:
@@ -194,6 +213,12 @@ def test_a_crash_while_serving_is_noticed(make: Make) -> None:
         assert wait_until(lambda: living(pids_of(launch)) == [], GONE_S)
 
 
+@fault(
+    Group.ENGINE,
+    "cannot be executed at all",
+    sees="`not_started`, with the system's reason",
+    keeps="the other candidates",
+)
 def test_a_command_that_does_not_exist(make: Make) -> None:
     launch = replace(make(), command=("/nonexistent/python", "-m", "vllm"))
     with pytest.raises(EngineCrashed, match=r"could not be started: .*/nonexistent/python"), running_engine(launch):
@@ -206,12 +231,24 @@ def test_a_silent_start_is_stuck(make: Make) -> None:
         pass
 
 
+@fault(
+    Group.ENGINE,
+    "is not ready in time although its log grows",
+    sees="`slow_start`: raise start_timeout_s or make the start cheaper",
+    keeps="the other candidates",
+)
 def test_a_slow_start_that_logs_is_a_timeout(make: Make) -> None:
-    launch = replace(make(delay_s=60, chatter=True), stall_timeout_s=0.5, start_timeout_s=1.2)
+    launch = replace(make(delay_s=60, chatter=True), stall_timeout_s=30, start_timeout_s=1.2)
     with pytest.raises(EngineTimeout, match="still grows"), running_engine(launch):
         pass
 
 
+@fault(
+    Group.ENGINE,
+    "finds a stranger's server on its port",
+    sees="`port_taken`; the next call of the command tries it again",
+    keeps="the other candidates",
+)
 def test_a_stranger_on_the_port(make: Make) -> None:
     class Stranger(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -294,6 +331,12 @@ def test_nothing_survives_an_owner_killed_while_the_engine_starts(make: Make) ->
     assert wait_until(lambda: living(pids_of(launch)) == [], GONE_S)
 
 
+@fault(
+    Group.ENGINE,
+    "loses its supervisor to a KILL",
+    sees="`supervisor_ended`: run with --retry-failed",
+    keeps="the other candidates; none of its processes",
+)
 @pytest.mark.parametrize("victim", ["guard", "keeper"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_nothing_survives_half_of_its_supervisor(make: Make, victim: str, number: signal.Signals) -> None:

@@ -10,6 +10,9 @@ dies, so "no child left" means that nothing is left. It stops the engine when to
 the keeper: should the keeper be killed, the engine's processes fall to the guard; should the guard be killed, the
 keeper hears of it by signal. It takes the death of both at one moment to leave an orphan.
 
+The engine writes its log into the file itself, so nothing that reads it can hold the engine up. Of a log that grows
+without end the keeper gives the middle back to the disk, and takes it out of the file when the engine is gone.
+
 Standard input: one line of JSON {"command", "env", "log_path", "grace_s", "owner"}, then nothing; its end is the
 order to stop.
 Standard output: lines of JSON, {"event": "started", "pid"}, {"event": "failed", "error"}, {"event": "exited", "code"}
@@ -29,12 +32,18 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import BinaryIO
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 POLL_S = 0.5
 LEAVE_S = 2.0
 """How long children may take to leave by themselves after the engine's main process ended on request."""
+FALLOC_FL_KEEP_SIZE = 1
+FALLOC_FL_PUNCH_HOLE = 2
+LOG_PART_BYTES = 16 * 2**20
+"""What is kept of a log's beginning, and of its end; a multiple of any file system's block."""
+COPY_BYTES = 2**20
 
 
 class Watch:
@@ -64,6 +73,45 @@ class Watch:
             os.read(self._wake, 4096)
         if self._fd in ready and not os.read(self._fd, 4096):
             self.ended = True
+
+
+class Log:
+    """The engine's log on the disk: its beginning and its end are kept, and never much more than that."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("r+b")
+        self._freed = LOG_PART_BYTES
+
+    def trim(self) -> None:
+        """Give the blocks between beginning and end back; the file's length stays. Not every file system can (NFS)."""
+        end = (os.fstat(self._file.fileno()).st_size // LOG_PART_BYTES - 1) * LOG_PART_BYTES
+        if end > self._freed:
+            libc = ctypes.CDLL(None, use_errno=True)
+            begin, length = ctypes.c_int64(self._freed), ctypes.c_int64(end - self._freed)
+            libc.fallocate(self._file.fileno(), FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, begin, length)
+            self._freed = end
+
+    def close(self) -> None:
+        """Take the middle out, now that nobody writes any more. Whoever reads meanwhile has the old file or the new."""
+        with self._file:
+            left_out = os.fstat(self._file.fileno()).st_size - 2 * LOG_PART_BYTES
+            if left_out <= 0:
+                return
+            temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.tmp")
+            try:
+                with temporary.open("wb") as short:
+                    self._copy(short, 0)
+                    short.write(b"\n... %d bytes are left out here ...\n" % left_out)
+                    self._copy(short, LOG_PART_BYTES + left_out)
+                temporary.replace(self._path)
+            except OSError:  # A full disk, say: the long file has the same two parts.
+                temporary.unlink(missing_ok=True)
+
+    def _copy(self, into: BinaryIO, begin: int) -> None:
+        self._file.seek(begin)
+        for done in range(0, LOG_PART_BYTES, COPY_BYTES):
+            into.write(self._file.read(min(COPY_BYTES, LOG_PART_BYTES - done)))
 
 
 def prctl(option: int, value: int) -> None:
@@ -126,7 +174,7 @@ def kill_all(watch: Watch) -> None:
         watch.wait(0.05)
 
 
-def stop(engine: int, grace_s: float, watch: Watch) -> int | None:
+def stop(engine: int, grace_s: float, watch: Watch, log: Log) -> int | None:
     """Ask the engine's main process to end and give it time; return its exit code, None if it is still there."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(engine, signal.SIGTERM)
@@ -140,6 +188,7 @@ def stop(engine: int, grace_s: float, watch: Watch) -> int | None:
             code = status
             deadline = min(deadline, time.monotonic() + LEAVE_S)
         watch.wait(min(left, POLL_S))
+        log.trim()
     return code
 
 
@@ -156,15 +205,18 @@ def keep(request: dict[str, object], guard: int) -> None:
         report("failed", error=str(error))
         return
     report("started", pid=engine)
+    log = Log(Path(str(request["log_path"])))
     code = None
     while code is None and not (watch.ended or watch.terminated):
         watch.wait(POLL_S)
+        log.trim()
         code = reap(engine)[1]
     if code is None:
-        code = stop(engine, float(str(request["grace_s"])), watch)
+        code = stop(engine, float(str(request["grace_s"])), watch, log)
     if code is not None:
         report("exited", code=code)
     kill_all(watch)
+    log.close()
     report("gone")
 
 

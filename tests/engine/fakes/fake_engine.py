@@ -3,8 +3,8 @@
 Options (all optional): port, served_name, pids (file to which every process of it appends its pid), delay_s (before
 listening), say (lines for the log), exit_code (end with it, after exit_after_s), ignore_term, chatter (log for ever),
 silent_port (accept connections, answer none), daemons (children in sessions of their own, detached from their parent),
-status (HTTP status of every answer), env_file (where to write the environment), max_model_len,
-version (what it says at /version).
+status (HTTP status of every answer), env_file (where to write the environment), max_model_len, flood_mib (of lines for
+the log, before listening), version (what it says at /version).
 """
 
 import http.server
@@ -75,6 +75,8 @@ ignore_term()
 note_pid()
 for line in options.get("say", []):
     print(line, flush=True)
+for number in range(options.get("flood_mib", 0)):
+    os.write(1, f"{number:>7} {'x' * 55}\n".encode() * 2**14)
 if "env_file" in options:
     pathlib.Path(options["env_file"]).write_text(json.dumps(dict(os.environ)))
 for _ in range(options.get("daemons", 0)):
