@@ -70,7 +70,7 @@ def _command(name: str, command: click.Command) -> str:
     usage = " ".join(
         [name, *(["[OPTIONS]"] if _options(command) else []), *(p.make_metavar(context) for p in arguments)]
     )
-    parts = [f"## {name}\n", f"```\n{usage}\n```\n", _paragraphs(command.help or "")]
+    parts = [f"## {name}\n", f"`{usage}`\n", _paragraphs(command.help or "")]
     if rows := [_option(option, context) for option in _options(command)]:
         parts.append(table(["option", "default", "meaning"], rows))
     if command.epilog:
