@@ -22,6 +22,7 @@ from tuner.hardware import memory_bandwidth
 from tuner.page.english import ENGLISH
 from tuner.page.given import Given
 from tuner.page.pages import pages
+from tuner.page.words import Words
 from tuner.plots import save_plots
 from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial, TrialRecord
 from tuner.report_page import report_markdown, report_parts
@@ -149,12 +150,13 @@ def write_report(
     unfinished: str = "",
     left: Sequence[str] = (),
     begun: Begun | None = None,
+    words: Words = ENGLISH,
 ) -> Report:
     """Analyse the records of `run` and write everything that follows from them into it.
 
     finished: whether all was measured that was asked for, None to see for ourselves.  unfinished: why it is not, in
     words, "" where that is not known.  left: candidates that were not measured and why, in words.  begun: how a search
-    went that knew the last sweep.
+    went that knew the last sweep.  words: of the pages' language.
     Raises OutputError when `run` is no run of ours or cannot be written, NothingMeasured when no baseline succeeded.
     """
     found = analysed(run, finished=finished, unfinished=unfinished)
@@ -173,8 +175,8 @@ def write_report(
             *explanation_sections(explained, manifest),
         ]
         pictures = [plot.relative_to(run) for plot in plots]
-        files[REPORT] = report_markdown(manifest, findings, trials, pictures, told)
-        files |= pages(_given(replace(found, findings=findings), told, files))
+        files[REPORT] = words.told_document(report_markdown(manifest, findings, trials, pictures, told))
+        files |= pages(_given(replace(found, findings=findings), told, files, words))
         for name, text in files.items():
             write_atomic(run / name, text.encode())
         for path in run.glob("*.yaml"):
@@ -188,7 +190,7 @@ def write_report(
     return Report(run, manifest, findings, again, explained, records, compared)
 
 
-def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str]) -> Given:
+def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str], words: Words) -> Given:
     """Return what the HTML page is made of.  told: lines of Markdown on causes.  files: what deployment reads."""
     manifest, findings, trials = found.manifest, found.findings, found.trials
     return Given(
@@ -201,7 +203,7 @@ def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str]) -> Gi
         explained=told,
         files=files,
         fingerprint=found.stored.fingerprint,
-        words=ENGLISH,
+        words=words,
     )
 
 

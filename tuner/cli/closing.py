@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -9,7 +10,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from tuner.page.english import ENGLISH
 from tuner.page.pages import PAGE
+from tuner.page.words import Words
 from tuner.records import Answer, Failure, Json, Metric, TrialFigures, TrialRecord
 from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
@@ -24,50 +27,52 @@ MOST_CAUSES = 3
 """Causes that the closing table names; all of them stand in the report."""
 
 
-def closing_table(report: Report, width: int | None = None) -> str:
+def closing_table(report: Report, width: int | None = None, words: Words = ENGLISH) -> str:
     """Return the answers and the measured candidates as text, in colours where the terminal has them."""
+    told = words.told
     console = Console(width=width)
     with console.capture() as capture:
         for answer in report.findings.answers:
-            console.print(_table(report, answer))
-            console.print(
-                f"[bold]{escape(verdict_words(answer))}[/] at temperature {answer.temperature:g}", highlight=False
-            )
-            console.print(answer.why, markup=False, highlight=False)
+            console.print(_table(report, answer, told))
+            at = told(f"at temperature {answer.temperature:g}")
+            console.print(f"[bold]{escape(told(verdict_words(answer)))}[/] {at}", highlight=False)
+            console.print(told(answer.why), markup=False, highlight=False)
             for schedule in (found for found in report.findings.schedules if found.temperature == answer.temperature):
-                console.print(f"K schedule: {schedule.why}", markup=False, highlight=False)
+                console.print(told(f"K schedule: {schedule.why}"), markup=False, highlight=False)
         for line in diagnosis_lines(report.findings.diagnoses, MOST_CAUSES):
-            console.print(f"why: {line}", markup=False, highlight=False)
+            console.print(told(f"why: {line}"), markup=False, highlight=False)
         for warning in report.findings.warnings:
-            console.print(f"note: {warning}", style="yellow", markup=False, highlight=False)
+            console.print(told(f"note: {warning}"), style="yellow", markup=False, highlight=False)
         for trial, reason in report.findings.failed.items():
-            console.print(f"failed: {trial}: {reason}", style="red", markup=False, highlight=False)
-        console.print(f"artifact: {report.artifact}", markup=False, highlight=False, soft_wrap=True)
-        console.print(f"page: {report.run / PAGE}", markup=False, highlight=False, soft_wrap=True)
+            console.print(told(f"failed: {trial}: {reason}"), style="red", markup=False, highlight=False)
+        console.print(f"{told('artifact')}: {report.artifact}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{told('page')}: {report.run / PAGE}", markup=False, highlight=False, soft_wrap=True)
     return capture.get()
 
 
-def _table(report: Report, answer: Answer) -> Table:
+def _table(report: Report, answer: Answer, told: Callable[[str], str]) -> Table:
     manifest = report.manifest
     engine = engine_words(manifest.engine_version, manifest.engine_build)
     names = distinguishing(trial.candidate for trial in report.findings.trials)
     table = Table(box=box.SIMPLE_HEAD, title=escape(f"{manifest.target}, {engine}"))
-    table.add_column("candidate")
+    table.add_column(told("candidate"))
     metric = report.findings.goal.metric
     speedup = "speedup (95 %)" if metric is Metric.TPOT else f"{metric.words} speedup (95 %)"
     for column in ("TPOT", speedup, "acceptance", "length"):
-        table.add_column(column, justify="right")
+        table.add_column(told(column), justify="right")
     again, finals = report.baselines_again, report.findings.finals
     points = [point for point in manifest.load_points if point.sampling.temperature == answer.temperature]
     for point in points:
-        table.add_row(f"[bold]{point.label}[/]")
+        table.add_row(f"[bold]{escape(told(point.label))}[/]")
         for trial in report.findings.trials:
             chosen = trial.candidate == answer.best and answer.lives == 1
             mark = " (again)" if trial.number in again else " *" if chosen else ""
-            table.add_row(*_row(trial, point.key, f"  {full_label(trial.candidate, names)}{mark}"))
+            table.add_row(*_row(trial, point.key, told(f"  {full_label(trial.candidate, names)}{mark}")))
         for trial in finals:
             mark = " *" if trial.candidate == answer.best and answer.lives > 1 else ""
-            table.add_row(*_row(trial, point.key, f"  {full_label(trial.candidate, names)}, {_fresh(trial)}{mark}"))
+            table.add_row(
+                *_row(trial, point.key, told(f"  {full_label(trial.candidate, names)}, {_fresh(trial)}{mark}"))
+            )
     return table
 
 

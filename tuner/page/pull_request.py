@@ -29,8 +29,8 @@ def pull_request_markdown(given: Given) -> str:
     for answer in given.findings.answers:
         lines += _answer(given, answer)
     lines += _causes(given)
-    lines += _folded(words("title_mind"), given.findings.warnings)
-    lines += ["", f"<sub>{markdown_text(given.subtitle)}. {words('pr_rest', report='report.html')}</sub>"]
+    lines += _folded(words("title_mind"), tuple(map(words.told, given.findings.warnings)))
+    lines += ["", f"<sub>{markdown_text(words.told(given.subtitle))}. {words('pr_rest', report='report.html')}</sub>"]
     return "\n".join(lines) + "\n"
 
 
@@ -42,9 +42,9 @@ def markdown_text(text: str) -> str:
 def _answer(given: Given, answer: Answer) -> Iterator[str]:
     words = given.words
     at = words("at_temperature", temperature=f"{answer.temperature:g}")
-    yield f"**{markdown_text(verdict_words(answer))}** ({at})"
+    yield f"**{markdown_text(words.told(verdict_words(answer)))}** ({at})"
     yield ""
-    yield markdown_text(answer.why)
+    yield markdown_text(words.told(answer.why))
     yield ""
     if answer.best.speculation is not None:
         yield from _table(given, answer.loads)
@@ -65,7 +65,7 @@ def _table(given: Given, loads: Sequence[LoadFigures]) -> Iterator[str]:
         ratio = figures.get(given.findings.goal.metric.speedup)
         ttft = figures.get("ttft_ratio")
         cells = [
-            markdown_text(load.load_point.label),
+            markdown_text(words.told(load.load_point.label)),
             times(ratio) if ratio else "",
             milliseconds(figures["tpot_s"]),
             times(ttft, interval=False) if ttft else "",
@@ -79,15 +79,16 @@ def _table(given: Given, loads: Sequence[LoadFigures]) -> Iterator[str]:
 
 
 def _causes(given: Given) -> Iterator[str]:
-    found = given.findings.diagnoses
+    words, found = given.words, given.findings.diagnoses
     if not found:
         return
-    yield f"**{given.words('title_why')}**"
+    yield f"**{words('title_why')}**"
     yield ""
     for one in found[:MOST_CAUSES]:
-        yield f"- {markdown_text(one.what)} {given.words('next')} {markdown_text(one.next_step)}"
+        what, step = (markdown_text(words.told(text)) for text in (one.what, one.next_step))
+        yield f"- {what} {words('next')} {step}"
     if len(found) > MOST_CAUSES:
-        yield f"- {given.words('pr_more_causes', n=len(found) - MOST_CAUSES)}"
+        yield f"- {words('pr_more_causes', n=len(found) - MOST_CAUSES)}"
     yield ""
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tuner.page.charts import HEIGHT, WIDTH
 from tuner.page.markdown import markdown_html
+from tuner.page.told import told_page
 from tuner.page.view import Page
 from tuner.page.words import Words
 
@@ -39,6 +40,7 @@ def page_html(page: Page, words: Words, version: str) -> str:
     """Return the page: style and script within it, nothing loaded from elsewhere.  version: of the tuner."""
     from markupsafe import Markup, escape
 
+    page = told_page(page, words)
     style, script = (_text(name).strip() for name in ("page.css", "page.js"))
 
     def markdown(lines: tuple[str, ...]) -> Markup:
