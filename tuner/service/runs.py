@@ -45,11 +45,13 @@ class Runs:
     def report(self, sweep_id: str) -> bytes:
         """Return the page of its run.  Refused, 404, where there is none."""
         own = not sweep_id.startswith(OTHER)
-        run = self.waiting.run_directory(self.waiting.get(sweep_id)) if own else self._found(sweep_id)[0]
+        run = self._run(self.waiting.get(sweep_id)) if own else self._found(sweep_id)[0]
+        if run is None:
+            raise not_found("report", "/v1/sweeps")
         try:
             return (run / PAGE).read_bytes()
         except OSError as error:
-            raise not_found("report", f"/v1/sweeps/{sweep_id}") from error
+            raise not_found("report", "/v1/sweeps") from error
 
     def check_cancellable(self, sweep_id: str) -> None:
         """Refused, 409, for a run that this server did not start."""
@@ -58,8 +60,12 @@ class Runs:
             detail = "This run was not started by this server."
             raise Refused(409, "not-ours", detail, "End it where it was started, with Ctrl-C.")
 
+    def _run(self, sweep: Sweep) -> Path | None:
+        """Return a sweep's run directory, None where it is a later sweep's by now."""
+        return self.waiting.run_directory(sweep) if self.waiting.has_its_run(sweep) else None
+
     def _own(self, sweep: Sweep) -> SweepDocument:
-        run = self.waiting.run_directory(sweep)
+        run = self._run(sweep)
         order = sweep.order
         named = (order.target, order.space, order.engine, *([order.eval_set] if order.eval_set else []))
         return SweepDocument(
@@ -73,8 +79,8 @@ class Runs:
             started_at=sweep.started_at,
             ended_at=sweep.ended_at,
             outcome=sweep.outcome,
-            progress=_progress_of(run),
-            report=(run / PAGE).is_file(),
+            progress=_progress_of(run) if run else None,
+            report=run is not None and (run / PAGE).is_file(),
         )
 
     def _others(self, most: int) -> Iterator[tuple[Path, Status]]:

@@ -100,6 +100,11 @@ class Waiting:
         held = (path for path in sorted(runs.glob(f"{sweep.run}*")) if (path / HOLDER_FILE).is_file())
         return next(held, runs / sweep.run)
 
+    def has_its_run(self, sweep: Sweep) -> bool:
+        """Whether no later sweep went on in the run directory of this one."""
+        with self._guard:
+            return [one.id for one in self._sweeps.values() if one.run == sweep.run][-1] == sweep.id
+
     # ---- changing
 
     def add(self, order: Order, asked_by: str) -> tuple[Sweep, bool]:
