@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -51,7 +52,9 @@ def outlook(
     to_come = to_come if allowed is None or allowed.starts is None else min(to_come, max(0, allowed.starts))
     known = [record for record in (*earlier, *fresh) if record.ok]
     ages = {worker: now_s - run.since_s for worker, run in running.items()}
-    usual = {worker: usual_s(known, run.task.candidate) for worker, run in running.items()}
+    kinds = {run.task.candidate.k > 0: run.task.candidate for run in running.values()}
+    of_kind = {speculates: usual_s(known, candidate) for speculates, candidate in kinds.items()}
+    usual = {worker: of_kind[run.task.candidate.k > 0] for worker, run in running.items()}
     left_s = None
     if known:
         rests = [max(0.0, (usual[worker] or 0.0) - age) for worker, age in ages.items()]
@@ -107,9 +110,9 @@ def packed_s(rests: Sequence[float], to_come: int, each_s: float, workers: int) 
     rests: seconds that those who are at one still need.  to_come: further trials of `each_s` seconds.
     """
     free_at = [*rests, *([0.0] * (workers - len(rests)))] or [0.0]
+    heapq.heapify(free_at)
     for _ in range(to_come):
-        soonest = min(range(len(free_at)), key=free_at.__getitem__)
-        free_at[soonest] += each_s
+        heapq.heapreplace(free_at, free_at[0] + each_s)
     return max(free_at)
 
 

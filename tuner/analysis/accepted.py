@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from tuner.analysis.growth import (
     Places,
@@ -98,8 +99,12 @@ def _replayed(seen: _Seen, by_prompt: Mapping[str, Places], k: int) -> Growth:
 def _by_prompt(seen: _Seen, k: int, everyone: Places, doubt: str) -> Growth:
     reached = {prompt: reach(places(answers, k), everyone) for prompt, answers in seen.answers.items()}
 
+    @cache
+    def expected(prompt: str, tokens: int, smaller: int) -> float:
+        return expected_steps(reached[prompt][:smaller], tokens)
+
     def steps_at(prompt: str, steps: Steps, smaller: int) -> float:
-        return expected_steps(reached[prompt][:smaller], sum(steps))
+        return expected(prompt, sum(steps), smaller)
 
     note = "; ".join(part for part in (doubt, seen.note) if part)
     return Growth(_logs(seen.answers, k, steps_at), GrowthSource.PROMPTS, len(seen.answers), note)
@@ -114,8 +119,12 @@ def _pooled(view: LoadView, counters: Sequence[Counters], k: int, note: str) -> 
     covered = min(1.0, drafts / steps) if steps else 1.0
     reached = [covered * (count or 0) / drafts for count in accepted]
 
+    @cache
+    def expected(tokens: int, smaller: int) -> float:
+        return expected_steps(reached[:smaller], tokens)
+
     def steps_at(_prompt: str, one: Steps, smaller: int) -> float:
-        return expected_steps(reached[:smaller], sum(one))
+        return expected(sum(one), smaller)
 
     lengths: dict[str, list[Steps]] = {}
     for sample in view.samples:

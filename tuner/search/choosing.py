@@ -12,7 +12,7 @@ from optuna.trial import TrialState
 from tuner.records import Candidate, Outcome, Tried
 from tuner.search.attributes import CANDIDATE, CONSTRAINTS, NUMBER, OBSERVED, TOLD
 from tuner.search.decision import Decision
-from tuner.search.observing import Told, comparable, told_from
+from tuner.search.observing import Comparing, Told, told_from
 from tuner.search.parameters import Parameters
 
 if TYPE_CHECKING:
@@ -24,15 +24,18 @@ if TYPE_CHECKING:
 class Choosing(BaseSampler):
     """An Optuna sampler that samples all parameters of a candidate at once, or says that there is none to sample.
 
-    why: words on the last candidate, "" where there is nothing to say.
+    why: words on the last candidate, "" where there is nothing to say.  chosen: the last candidate, None before the
+    first.
     """
 
     def __init__(self, candidates: Sequence[Candidate], parameters: Parameters) -> None:
         self.why = ""
+        self.chosen: Candidate | None = None
         self.candidates = tuple(candidates)
         self.parameters = parameters
         self._by_key = {candidate.key: candidate for candidate in candidates}
         self._read: dict[int, Told] = {}
+        self._comparing = Comparing()
 
     @abstractmethod
     def nothing(self, study: Study) -> Decision | None:
@@ -47,7 +50,7 @@ class Choosing(BaseSampler):
         trials = study.get_trials(deepcopy=False)
         begun = [(trial, candidate) for trial in trials if (candidate := self._candidate(trial)) is not None]
         begun.sort(key=lambda pair: pair[0].user_attrs.get(NUMBER, float("inf")))
-        return comparable([self._told(trial, candidate) for trial, candidate in begun])
+        return self._comparing.comparable([self._told(trial, candidate) for trial, candidate in begun])
 
     def _candidate(self, trial: FrozenTrial) -> Candidate | None:
         """Return what a trial is of; None for what a killed sweep left, and for a candidate that is not in the space.
@@ -78,7 +81,8 @@ class Choosing(BaseSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         """Return the parameters of the next candidate."""
-        return dict(self.parameters.of(self.choose(study, trial)))
+        self.chosen = self.choose(study, trial)
+        return dict(self.parameters.of(self.chosen))
 
     def sample_independent(
         self, study: Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution

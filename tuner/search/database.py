@@ -25,7 +25,9 @@ T = TypeVar("T")
 class HasStorage(Protocol):
     """What knows its database's URL."""
 
-    storage_url: str
+    @property
+    def storage_url(self) -> str:
+        """Optuna's URL of it."""
 
 
 Stored = TypeVar("Stored", bound=HasStorage)

@@ -130,18 +130,37 @@ def _log_tpot(trial: Trial, load: LoadPoint) -> float | None:
     return math.fsum(map(math.log, times.values())) / len(times) if times else None
 
 
-def comparable(found: Sequence[Told]) -> list[Tried]:
-    """Return trials of several devices as if all had run on one: each is carried over by its own baseline.
+class Comparing:
+    """Puts trials of several devices on one scale, again and again: what was carried over already is kept."""
 
-    found: in the order of their records.  The device is that of the first candidate with a baseline, whichever device's
-    baseline the study holds. A trial's log TPOT keeps its distance to its own baseline: that is the speedup, and how
-    devices differ is no property of a candidate.
-    """
-    plain: dict[str, Mapping[str, float]] = {}
-    for one in found:
-        if one.baseline:
-            plain.setdefault(one.tried.candidate.args_key, one.baseline)
-    return [_carried_over(one, plain.get(one.tried.candidate.args_key, {})) for one in found]
+    def __init__(self) -> None:
+        self._carried: dict[int, tuple[Told, Mapping[str, float], Tried]] = {}
+
+    def comparable(self, found: Sequence[Told]) -> list[Tried]:
+        """Return trials of several devices as if all had run on one: each is carried over by its own baseline.
+
+        found: in the order of their records.  The device is that of the first candidate with a baseline, whichever
+        device's baseline the study holds. A trial's log TPOT keeps its distance to its own baseline: that is the
+        speedup, and how devices differ is no property of a candidate.
+        """
+        plain: dict[str, Mapping[str, float]] = {}
+        for one in found:
+            if one.baseline:
+                plain.setdefault(one.tried.candidate.args_key, one.baseline)
+        return [self._carry(one, plain.get(one.tried.candidate.args_key, {})) for one in found]
+
+    def _carry(self, one: Told, plain: Mapping[str, float]) -> Tried:
+        if not one.tried.loads:
+            return one.tried
+        known = self._carried.get(id(one))
+        if known is None or known[0] is not one or known[1] is not plain:
+            known = self._carried[id(one)] = (one, plain, _carried_over(one, plain))
+        return known[2]
+
+
+def comparable(found: Sequence[Told]) -> list[Tried]:
+    """Return trials of several devices as if all had run on one, see `Comparing`."""
+    return Comparing().comparable(found)
 
 
 def _carried_over(one: Told, plain: Mapping[str, float]) -> Tried:

@@ -57,7 +57,6 @@ class Study:
         cost: str = "TPOT",
     ) -> None:
         self.notes: list[str] = []
-        self.storage_url = str(storage.url)
         self._storage = storage
         self._name = name
         self._objectives = [f"{cost} at temperature {temperature:g}" for temperature in temperatures]
@@ -113,6 +112,11 @@ class Study:
             raise InputError(f"the study's storage {where} cannot be used: {_first_line(error)}", hint) from error
 
     @property
+    def storage_url(self) -> str:
+        """Where the study is; asked for when it has to be named."""
+        return str(self._storage.url)
+
+    @property
     def waiting(self) -> int:
         """Candidates that are expected to be asked for yet, see `Search.expected`; 0 once the sampler is done."""
         if self._nothing is not None and self._nothing.done:
@@ -131,15 +135,12 @@ class Study:
         Without a candidate the decision stands until something is told: asking again then costs nothing.
         ValueError: the sampler proposed what is not left.
         """
-        from optuna.trial import TrialState
-
         if self._nothing is None:
             self._nothing = self._sampler.nothing(self._study)
         if self._nothing is not None:
             # Nothing would ever end what waits for nothing.
             return self._nothing if self._running else replace(self._nothing, done=True)
         while True:
-            enqueued = self._study.get_trials(deepcopy=False, states=(TrialState.WAITING,))
             trial = self._study.ask(dict(self._parameters.distributions))
             candidate = self._parameters.candidate(trial.params)
             if candidate is not None and candidate.key in self._pending:
@@ -148,7 +149,8 @@ class Study:
                 self._running[candidate.key] = trial
                 return Decision(candidate, False, self._sampler.why)
             self._fail(trial.number)
-            if not enqueued:  # by somebody in a dashboard, who may ask for what is no candidate
+            chosen = self._sampler.chosen
+            if chosen and trial.params == self._parameters.of(chosen):  # else somebody enqueued it in a dashboard
                 raise ValueError(f"the sampler proposed {trial.params}, which is no candidate that is left")
 
     @naming
