@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -9,9 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
+from tuner.device_lock import this_process
 from tuner.engine.resolve import other_engine_here
 from tuner.measuring import Measuring
 from tuner.pool import Pool, open_pool
+from tuner.pool.alone import Alone, giving_back, with_devices
 from tuner.prepare import Prepared
 from tuner.progress import SweepView
 from tuner.provenance import only_hashed_otherwise
@@ -108,14 +111,16 @@ def measure(
         view.message("the guided search knows TPOT alone: for this objective every candidate is measured")
     with (
         closing(study),
+        giving_back(),
         open_pool(
             options.pool,
             gpus_per_worker=prepared.gpus_per_worker,
             max_workers=options.max_workers,
             required_paths=prepared.required_paths,
             engine_differs=partial(other_engine_here, prepared.engine),
-        ) as pool,
+        ) as opened,
     ):
+        pool = with_devices(opened, _alone(prepared, view)) if prepared.engine.kind != "sim" else opened
         telling = Telling(study, prepared.manifest.temperatures, prepared.space.load_points, prepared.manifest.goal)
         budget = Budget(prepared.space.limits)
         done = telling.resume(store.trials(), lambda r: counts_as_done(r, retry_failed=options.retry_failed))
@@ -125,6 +130,10 @@ def measure(
         measuring = Measuring(prepared, store, telling, pool, view, make_sources(session), budget)
         measuring.run()
         return Measured(tuple(measuring.fresh), len(pool.workers), budget.ended_by)
+
+
+def _alone(prepared: Prepared, view: SweepView) -> Alone:
+    return Alone(this_process(shlex.join(prepared.manifest.repeat_with)), view.message)
 
 
 def search_of(prepared: Prepared, options: SweepOptions) -> Search:

@@ -16,7 +16,7 @@ from typing import Any
 
 from tuner import device_lock
 from tuner.device_lock import Holder, Taken
-from tuner.errors import PoolError
+from tuner.errors import PoolError, WorkerGone
 from tuner.pool.base import Job, Pool, Report, Result
 from tuner.records import WorkerFacts
 
@@ -57,7 +57,7 @@ class AlonePool:
         return self._pool.workers
 
     def start(self, worker: int, job: Job) -> None:
-        """Start a job.  Its result is a PoolError where another sweep has the devices of a worker that joined late."""
+        """Start a job.  Its result is a WorkerGone where another sweep has the devices of a worker that joined late."""
         self._pool.start(worker, partial(_on_own_devices, self._me, job))
 
     def phases(self) -> Mapping[int, str]:
@@ -117,7 +117,7 @@ def _on_own_devices(me: Holder, job: Job, facts: WorkerFacts, report: Report) ->
     deadline_s = time.monotonic() + _STOPPING_S
     while (taken := _take(me, facts, report)) is not None:
         if time.monotonic() > deadline_s:
-            raise PoolError(taken.words, "The same command resumes the sweep.")
+            raise WorkerGone(taken.words, "The same command resumes the sweep.")
         report("waiting for the device")
         time.sleep(_ASK_AGAIN_S[0])
     return job(facts, report)
