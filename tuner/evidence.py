@@ -11,7 +11,7 @@ from tuner.analysis.k_schedule import Unsupported, derive
 from tuner.analysis.schedule_judged import ScheduleJudgement, schedule_arms, schedules
 from tuner.analysis.screening import Screening, screening
 from tuner.errors import NothingMeasured
-from tuner.records import Candidate, Role, RunManifest, Trial
+from tuner.records import Candidate, Role, RunManifest, Trial, TrialFigures
 from tuner.space.candidates import schedule_unavailable
 from tuner.space.methods import undeployable
 
@@ -43,17 +43,27 @@ def evidence(trials: Sequence[Trial], manifest: RunManifest) -> Evidence:
     return Evidence(kept, reasons)
 
 
-def judgement(trials: Sequence[Trial], manifest: RunManifest) -> Judgement:
-    """Return what the fresh lives say so far, and how many are wanted; none where no baseline worked."""
+def judgement(
+    trials: Sequence[Trial], manifest: RunManifest, figures: dict[int, TrialFigures] | None = None
+) -> Judgement:
+    """Return what the fresh lives say so far, and how many are wanted; none where no baseline worked.
+
+    figures: of single lives, see `screening`.
+    """
     known = evidence(trials, manifest)
-    single = _screening(known, manifest)
+    single = _screening(known, manifest, figures)
     return judge(single.screened, known.trials, manifest.protocol) if single else Judgement((), 0, 0, ())
 
 
-def schedule_judgement(trials: Sequence[Trial], manifest: RunManifest) -> ScheduleJudgement:
-    """Return what the lives of K schedules say so far, and how many are wanted; none where there is none to measure."""
+def schedule_judgement(
+    trials: Sequence[Trial], manifest: RunManifest, figures: dict[int, TrialFigures] | None = None
+) -> ScheduleJudgement:
+    """Return what the lives of K schedules say so far, and how many are wanted; none where there is none to measure.
+
+    figures: of single lives, see `screening`.
+    """
     known = evidence(trials, manifest)
-    single = _screening(known, manifest) if manifest.protocol.schedule else None
+    single = _screening(known, manifest, figures) if manifest.protocol.schedule else None
     if single is None:
         return ScheduleJudgement((), 0, 0, ())
     finals = judge(single.screened, known.trials, manifest.protocol)
@@ -87,7 +97,9 @@ def unsupported(manifest: RunManifest) -> Unsupported:
     return reason
 
 
-def _screening(known: Evidence, manifest: RunManifest) -> Screening | None:
+def _screening(
+    known: Evidence, manifest: RunManifest, figures: dict[int, TrialFigures] | None = None
+) -> Screening | None:
     """Return what the single lives say; None where no baseline worked."""
     try:
         return screening(
@@ -97,6 +109,7 @@ def _screening(known: Evidence, manifest: RunManifest) -> Screening | None:
             known.undeployable,
             manifest.protocol.resolve,
             manifest.goal,
+            figures,
         )
     except NothingMeasured:
         return None

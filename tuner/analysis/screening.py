@@ -45,6 +45,7 @@ def screening(
     undeployable: Mapping[str, str] | None = None,
     resolve: float = RESOLVE,
     goal: Goal | None = None,
+    known: dict[int, TrialFigures] | None = None,
 ) -> Screening:
     """Return what the single lives say, one verdict for every temperature among `load_points`.
 
@@ -52,6 +53,8 @@ def screening(
     undeployable: key of a candidate -> why it may be measured and never recommended.
     resolve: the smallest effect worth knowing, as a fraction.
     goal: what decides, and the limits to keep to; TPOT without limits if None.
+    known: figures of an earlier call by trial number, for who asks again while only fresh lives are added; new ones are
+    added to it.
     What is found against a candidate in a fresh life bars it here too, so that the next best takes its place.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
@@ -61,7 +64,10 @@ def screening(
     if not baselines:
         raise _nothing_measured(trials)
     goal = goal or Goal()
-    figures = {trial.record.number: _figures(trial, baselines, goal) for trial in worked}
+    known = {} if known is None else known
+    new = {t.record.number: _figures(t, baselines, goal) for t in worked if t.record.number not in known}
+    known.update(new)
+    figures = {trial.record.number: known[trial.record.number] for trial in worked}
     never = {key: (Bar(BarKind.UNDEPLOYABLE, reason),) for key, reason in (undeployable or {}).items()}
     screened = []
     for temperature in dict.fromkeys(load.sampling.temperature for load in load_points):

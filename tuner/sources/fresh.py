@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from tuner.records import Candidate, Role, RunManifest, Trial, TrialRecord, WorkerFacts
+from tuner.records import Candidate, Role, RunManifest, Trial, TrialFigures, TrialRecord, WorkerFacts
 from tuner.search.rounds import FinalRounds
 from tuner.search.schedule import Task
 from tuner.sources.base import Budget
@@ -32,8 +32,8 @@ class Wanted(Protocol):
 class FreshLives:
     """Hands out the lives of one role; asks the analysis again whenever a life may have changed what it wants.
 
-    judge: from all trials to what is wanted.  what: the arms in a word, for notes.  expected: lives that can be
-    expected before that is known.
+    judge: from all trials, and figures that it keeps from call to call, to what is wanted.  what: the arms in a word,
+    for notes.  expected: lives that can be expected before that is known.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class FreshLives:
         manifest: RunManifest,
         budget: Budget,
         role: Role,
-        judge: Callable[[Sequence[Trial], RunManifest], Wanted],
+        judge: Callable[[Sequence[Trial], RunManifest, dict[int, TrialFigures]], Wanted],
         *,
         what: str,
         expected: int = 0,
@@ -55,6 +55,7 @@ class FreshLives:
         self._judge = judge
         self._what = what
         self._expected = expected
+        self._figures: dict[int, TrialFigures] = {}
         self._rounds = FinalRounds(store.records(), role)
         self._planned = self._over = False
         self._stale = True
@@ -88,6 +89,8 @@ class FreshLives:
 
     def finished(self, record: TrialRecord) -> None:
         """Take note of a finished trial."""
+        if record.role not in (Role.FINAL, Role.SCHEDULE):
+            self._figures.clear()  # of lives that this one may be compared with
         if record.role is self._role:
             self._rounds.finished(record)
             self._stale = True  # whatever a life shows may bar an arm: the next best takes its place at once
@@ -103,7 +106,7 @@ class FreshLives:
 
     def _plan(self, alive: Sequence[WorkerFacts]) -> None:
         self._planned, self._stale = True, False
-        judged = self._judge(self._store.trials(), self._manifest)
+        judged = self._judge(self._store.trials(), self._manifest, self._figures)
         self._devices = self._of_the_winners_kind(judged, alive)
         self._rounds.want(judged.arms, judged.wanted, self._devices)
         self._expected = 0

@@ -8,6 +8,10 @@ from tuner.sources.base import Budget
 from tuner.sources.fresh import FreshLives
 from tuner.store import RunStore
 
+MOST_LOOKED_AT = 50
+"""Trials up to which it is foreseen from all of them how many lives a schedule will have. In a longer sweep these lives
+are a small part, and reading every trial at every step would take longer than the trials do."""
+
 
 class Scheduled(FreshLives):
     """Hands out the lives of each temperature's schedule, where the surface asks for one and the engine supports it.
@@ -44,6 +48,8 @@ class Scheduled(FreshLives):
 
     def _foresee(self) -> None:
         self._outdated = False
+        if not self._manifest.protocol.schedule or len(self._store.records()) > MOST_LOOKED_AT:
+            return
         arms, rounds = foreseen_schedule(self._store.trials(), self._manifest)
         searching = not any(record.role in (Role.FINAL, Role.SCHEDULE) for record in self._store.records())
         self._expected = arms * max(0, rounds - self._wanted)
