@@ -139,7 +139,8 @@ def _needs(prepared: Prepared) -> Needs:
 def _measure_missing(
     prepared: Prepared, options: SweepOptions, store: RunStore, view: SweepView, refit: Refit
 ) -> Measured:
-    if store.finished and not _open(store, prepared, options, retry_failed=options.retry_failed):
+    # In this order: what is found damaged when all is read takes the mark away.
+    if not _open(store, prepared, options, retry_failed=options.retry_failed) and store.finished:
         view.message(f"{store.path} is finished: nothing is measured again")
         return Measured()
     return measure(prepared, options, store, view, partial(_sources, auto_fix=options.auto_fix, refit=refit))

@@ -124,6 +124,10 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line; every expected error becomes one message, its next step and its exit code."""
+    if argv is None:
+        from tuner.cli.encoding import in_utf8
+
+        in_utf8()
     arguments = list(sys.argv[1:] if argv is None else argv)
     kept = _MEASURING.get(arguments[0]) if arguments else None
     if kept is None:
@@ -154,6 +158,13 @@ def _run(arguments: list[str]) -> None:
         sys.exit(EXIT_BAD_INPUT)
     except click.Abort:
         sys.exit(EXIT_INTERRUPTED)
+    except OSError as error:
+        from tuner.cli.refused import output_refused, refused
+
+        if (refusal := refused(error)) is None:
+            raise
+        _tell(refusal, as_json="--json" in arguments and not output_refused(error))
+        sys.exit(refusal.exit_code)
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -84,7 +84,7 @@ def _hub_cache() -> Path:
     if named:
         return Path(named).expanduser()
     home = env.get("HF_HOME") or f"{env.get('XDG_CACHE_HOME') or '~/.cache'}/huggingface"
-    return Path(home).expanduser() / "hub"
+    return Path(os.path.expanduser(home)) / "hub"  # noqa: PTH111 - where nobody knows a home, there is no such directory
 
 
 def describe_gpus(gpu_ids: Sequence[str]) -> tuple[Gpu, ...]:

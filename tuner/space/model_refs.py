@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -16,7 +17,10 @@ DEMO_NAMES = ("target", "original", "good", "weak")
 
 def user_cache() -> Path:
     """Return where what can be made again is kept, outside any repository: $TUNER_CACHE or ~/.cache/spec-tuner."""
-    return Path(os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner").expanduser().absolute()
+    try:
+        return Path(os.environ.get("TUNER_CACHE") or "~/.cache/spec-tuner").expanduser().absolute()
+    except RuntimeError:  # no HOME, and a user that the system does not know, as in many a container
+        return Path(tempfile.gettempdir()) / f"spec-tuner-{os.getuid()}"
 
 
 def demo_models_dir() -> Path:

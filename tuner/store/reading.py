@@ -151,7 +151,10 @@ def read_record(directory: Path) -> StoredRecord:
 def read_trial(directory: Path) -> Trial:
     """Return one whole trial.  Damaged as for `read_record`."""
     stored, samples = _checked(directory)
-    return Trial(stored.record, decode_samples(samples))
+    try:
+        return Trial(stored.record, decode_samples(samples))
+    except Damaged as error:  # written so, as by a newer tuner
+        raise Damaged(f"{SAMPLES_FILE}: {error}") from error
 
 
 def _checked(directory: Path) -> tuple[StoredRecord, bytes]:

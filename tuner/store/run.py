@@ -243,6 +243,8 @@ class RunStore:
                 (directory / SAMPLES_FILE).unlink(missing_ok=True)
 
     def _set_aside(self, path: Path, reason: str) -> None:
+        if path.parent.name == TRIALS:
+            (self.path / SUMMARY_FILE).unlink(missing_ok=True)  # not finished any more
         self._broken.append(set_aside(self.path, path, reason) if path.exists() else BrokenFile(path, reason))
 
 
