@@ -1,6 +1,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -95,6 +96,16 @@ def test_what_a_wide_terminal_says_more() -> None:
     assert "1 min 15 s of about 3 min 10 s" in drawn(100)[0]
 
 
+@pytest.mark.parametrize("best", ["", "good K=4 1.70x with quite a long name of its draft"])
+def test_a_terminals_own_ctrl_c_fits_behind_the_last_line(best: str) -> None:
+    screen = io.StringIO()
+    with RichView(Console(file=screen, force_terminal=True, width=40, color_system=None)) as view:
+        view.update(replace(PROGRESS, best=best))
+    lines = [line.rstrip() for line in re.split(r"[\r\n]+|\x1b\[[0-9?]*[A-Za-z]", screen.getvalue())]
+    assert any("2/5 trials" in line for line in lines)
+    assert max(map(len, lines)) == 38
+
+
 ON_A_TERMINAL = """
 from tuner.cli.views import open_view
 from tuner.progress import Progress, WorkerProgress
@@ -130,6 +141,36 @@ def test_a_terminal_gets_the_live_view_in_colours_unless_it_wants_none() -> None
     assert cyan in on_a_terminal(TERM="xterm-256color")
     plain = on_a_terminal(TERM="xterm-256color", NO_COLOR="1")
     assert cyan not in plain and "2/5 trials" in plain
+
+
+STOPPED_ON_A_TERMINAL = """
+import os, signal, time
+from tuner.cli.signals import ending_cleanly
+from tuner.cli.views import open_view
+from tuner.progress import Progress, WorkerProgress
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with ending_cleanly("Kept.", lambda: "tuner sweep x"), open_view(quiet=False) as view:
+    view.update(Progress(5, 2, 0, 60, 90, "good K=4 1.70x", (WorkerProgress("GPU", "good K=4", "loading", 12),)))
+    time.sleep(0.5)
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(5)
+    finally:
+        view.update(Progress(5, 2, 0, 60, 90, "good K=4 1.70x", (WorkerProgress("GPU", "good K=4", "late", 12),)))
+        time.sleep(0.5)  # engines end
+"""
+
+
+def test_a_stopped_sweep_leaves_no_half_of_the_live_view_behind() -> None:
+    """A line written between two redraws would be taken for a part of the first, and the rest of it stay."""
+    shown = on_a_terminal(STOPPED_ON_A_TERMINAL, 130, TERM="xterm-256color", NO_COLOR="1", COLUMNS="60")
+    before, _, after = shown.partition("stopping: engines are ended first")
+    assert "2/5 trials" in before
+    assert "trials" not in after and "late" not in after
+    assert before.endswith("\x1b[2K")  # in the place of the live part, not below it
+    _, _, last = after.rpartition("\x1b[2K")  # the live part is taken away, then comes the word
+    assert "stopping" not in last
+    assert "stopped. Kept. Resume with: tuner sweep x" in last
 
 
 def test_a_terminal_that_cannot_move_its_cursor_gets_lines() -> None:

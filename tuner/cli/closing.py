@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.markup import escape
 from rich.table import Table
 
 from tuner.page.english import ENGLISH
 from tuner.page.pages import PAGE
 from tuner.page.words import Words
-from tuner.records import Answer, Failure, Json, Metric, TrialFigures, TrialRecord
+from tuner.records import Answer, Failure, Json, LoadPoint, Metric, TrialFigures, TrialRecord
 from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
 from tuner.report_sections.fixed import retried, retries
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_CAUSES = 3
 """Causes that the closing table names; all of them stand in the report."""
+NARROW = 64
+"""Columns below which the table would cut its figures off."""
 
 
 def closing_table(report: Report, width: int | None = None, words: Words = ENGLISH) -> str:
@@ -33,7 +35,10 @@ def closing_table(report: Report, width: int | None = None, words: Words = ENGLI
     console = Console(width=width)
     with console.capture() as capture:
         for answer in report.findings.answers:
-            console.print(_table(report, answer, told))
+            if console.width < NARROW:
+                console.print(*_narrow_tables(report, answer, told), sep="\n")
+            else:
+                console.print(_table(report, answer, told))
             at = told(f"at temperature {answer.temperature:g}")
             console.print(f"[bold]{escape(told(verdict_words(answer)))}[/] {at}", highlight=False)
             console.print(told(answer.why), markup=False, highlight=False)
@@ -51,29 +56,55 @@ def closing_table(report: Report, width: int | None = None, words: Words = ENGLI
 
 
 def _table(report: Report, answer: Answer, told: Callable[[str], str]) -> Table:
-    manifest = report.manifest
-    engine = engine_words(manifest.engine_version, manifest.engine_build)
-    names = distinguishing(trial.candidate for trial in report.findings.trials)
-    table = Table(box=box.SIMPLE_HEAD, title=escape(f"{manifest.target}, {engine}"))
+    table = Table(box=box.SIMPLE_HEAD, title=escape(_measured(report)))
     table.add_column(told("candidate"))
-    metric = report.findings.goal.metric
-    speedup = "speedup (95 %)" if metric is Metric.TPOT else f"{metric.words} speedup (95 %)"
-    for column in ("TPOT", speedup, "acceptance", "length"):
+    for column in ("TPOT", _speedup_words(report), "acceptance", "length"):
         table.add_column(told(column), justify="right")
-    again, finals = report.baselines_again, report.findings.finals
-    points = [point for point in manifest.load_points if point.sampling.temperature == answer.temperature]
-    for point in points:
+    for point in _points(report, answer):
         table.add_row(f"[bold]{escape(told(point.label))}[/]")
-        for trial in report.findings.trials:
-            chosen = trial.candidate == answer.best and answer.lives == 1
-            mark = " (again)" if trial.number in again else " *" if chosen else ""
-            table.add_row(*_row(trial, point.key, told(f"  {full_label(trial.candidate, names)}{mark}")))
-        for trial in finals:
-            mark = " *" if trial.candidate == answer.best and answer.lives > 1 else ""
-            table.add_row(
-                *_row(trial, point.key, told(f"  {full_label(trial.candidate, names)}, {_fresh(trial)}{mark}"))
-            )
+        for name, trial in _named(report, answer):
+            table.add_row(*_row(trial, point.key, told(f"  {name}")))
     return table
+
+
+def _narrow_tables(report: Report, answer: Answer, told: Callable[[str], str]) -> Iterator[RenderableType]:
+    """Yield what decides alone: a table of speedups for each load point, below its name."""
+    yield f"{escape(_measured(report))}: {told(_speedup_words(report))}"
+    for point in _points(report, answer):
+        yield f"[bold]{escape(told(point.label))}[/]"
+        table = Table.grid(padding=(0, 1), expand=True)
+        table.add_column(ratio=1)
+        table.add_column(justify="right", no_wrap=True)
+        for name, trial in _named(report, answer):
+            label, _, speedup, *_ = (*_row(trial, point.key, told(f"  {name}")), "", "")
+            table.add_row(label, speedup)
+        yield table
+
+
+def _measured(report: Report) -> str:
+    manifest = report.manifest
+    return f"{manifest.target}, {engine_words(manifest.engine_version, manifest.engine_build)}"
+
+
+def _speedup_words(report: Report) -> str:
+    metric = report.findings.goal.metric
+    return "speedup (95 %)" if metric is Metric.TPOT else f"{metric.words} speedup (95 %)"
+
+
+def _points(report: Report, answer: Answer) -> list[LoadPoint]:
+    return [point for point in report.manifest.load_points if point.sampling.temperature == answer.temperature]
+
+
+def _named(report: Report, answer: Answer) -> Iterator[tuple[str, TrialFigures]]:
+    """Yield the single lives and the finalists with their names; the answer's own is marked."""
+    names = distinguishing(trial.candidate for trial in report.findings.trials)
+    for trial in report.findings.trials:
+        chosen = trial.candidate == answer.best and answer.lives == 1
+        mark = " (again)" if trial.number in report.baselines_again else " *" if chosen else ""
+        yield f"{full_label(trial.candidate, names)}{mark}", trial
+    for trial in report.findings.finals:
+        mark = " *" if trial.candidate == answer.best and answer.lives > 1 else ""
+        yield f"{full_label(trial.candidate, names)}, {_fresh(trial)}{mark}", trial
 
 
 def _fresh(trial: TrialFigures) -> str:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import click
 
+STOPPING = "stopping: engines are ended first"
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -35,6 +36,10 @@ class ending_cleanly:
     """
 
     _current: ClassVar[ending_cleanly | None] = None
+    on_screen: ClassVar[bool] = False
+    """Whether a live display shows what goes on: it says by itself that this ends, and a line would garble it."""
+    begun: ClassVar[bool] = False
+    """Whether a signal has come."""
 
     def __init__(self, kept: str, resume: Callable[[], str], *, as_json: bool = False) -> None:
         self._kept = kept
@@ -54,7 +59,7 @@ class ending_cleanly:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ending_cleanly._current = None
+        ending_cleanly._current, ending_cleanly.begun = None, False
         if (stopped := _cause(error)) is not None:
             # The signals stay ignored: the interpreter is about to end, and has exit handlers to finish.
             self._say(stopped)
@@ -72,9 +77,11 @@ class ending_cleanly:
             return
         # A second signal must not interrupt the clean-up that the first one began.
         self._ignore()
-        # Not through a buffered stream: the signal may have come in the middle of a write to it.
-        with suppress(OSError):
-            os.write(2, b"\nstopping: engines are ended first\n")
+        ending_cleanly.begun = True
+        if not self.on_screen:
+            # Not through a buffered stream: the signal may have come in the middle of a write to it.
+            with suppress(OSError):
+                os.write(2, f"\n{STOPPING}\n".encode())
         raise Stopped(signum)
 
     def _say(self, stopped: Stopped) -> None:

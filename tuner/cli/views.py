@@ -8,21 +8,23 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import click
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.live import Live
+from rich.padding import Padding
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
+from tuner.cli.signals import STOPPING, ending_cleanly
 from tuner.progress import Progress as SweepProgress
 from tuner.progress import SweepView, WorkerProgress
 from tuner.records import TrialRecord
 from tuner.words import duration
 
 PLAIN_EVERY_S = 30.0
-NARROW = 72
+NARROW = 70
 """Columns below which a worker's line goes without what the other lines tell: its device."""
-WIDE = 100
+WIDE = 98
 """Columns from which there is room for how long such trials usually take."""
 
 
@@ -80,13 +82,15 @@ class RichView:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(Text("starting"), console=console, refresh_per_second=4)
+        self._live = Live(_Screen(Text("starting")), console=console, refresh_per_second=4, transient=True)
 
     def __enter__(self) -> RichView:
         self._live.start()
+        ending_cleanly.on_screen = True
         return self
 
     def __exit__(self, *exception: object) -> None:
+        ending_cleanly.on_screen = False
         self._live.stop()
 
     def message(self, text: str) -> None:
@@ -102,7 +106,18 @@ class RichView:
 
     def update(self, progress: SweepProgress) -> None:
         """Redraw the live part."""
-        self._live.update(Dashboard(progress))
+        self._live.update(_Screen(Dashboard(progress)))
+
+
+@dataclass(frozen=True)
+class _Screen:
+    """What is shown; once a signal has come, only that: the workers' lines do not change any more."""
+
+    shown: RenderableType
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Draw it, with room for the ^C that a terminal writes behind the last line: none may become two."""
+        yield Padding(Text(STOPPING) if ending_cleanly.begun else self.shown, (0, len("^C"), 0, 0))
 
 
 @dataclass(frozen=True)
