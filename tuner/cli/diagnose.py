@@ -61,6 +61,7 @@ def diagnose(
     from tuner.cli.diagnosis import diagnosis
     from tuner.cli.signals import work_is_done
     from tuner.cli.sweep import command_line, swept
+    from tuner.cli.terminal import show_lines, show_markdown
     from tuner.prepare import SweepRequest
     from tuner.report import explanation_sections
     from tuner.report_sections.diagnoses import diagnoses_section
@@ -81,12 +82,11 @@ def diagnose(
     result = swept(request, SessionArguments(**session))
     work_is_done()
     for answer in result.report.findings.answers:
-        words = f"At temperature {answer.temperature:g}: {verdict_words(answer)}. {answer.why}\n"
-        click.echo(words, err=as_json)
-    for line in diagnoses_section(result.report.findings.diagnoses):
-        click.echo(line, err=as_json)
-    for line in explanation_sections(result.report.explanation, result.report.manifest):
-        click.echo(line, err=as_json)
+        words = f"At temperature {answer.temperature:g}: {verdict_words(answer)}. {answer.why}"
+        show_lines([words, ""], err=as_json)
+    causes = diagnoses_section(result.report.findings.diagnoses)
+    sections = explanation_sections(result.report.explanation, result.report.manifest)
+    show_markdown("\n".join([*causes, *sections]), err=as_json)
     click.echo(f"report: {result.report.run / 'report.md'}", err=as_json)
     if as_json:
         click.echo(json.dumps({**summary(result), **diagnosis(result.report)}))

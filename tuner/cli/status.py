@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from tuner.progress import Progress, WorkerProgress
     from tuner.status import Status
 
+_NAMES = len("trials   ")
+"""Columns before what a line says."""
+
 
 @click.command(
     epilog="""\b
@@ -32,10 +35,11 @@ def status(run: Path, as_json: bool) -> None:
 
     Works while the sweep runs and after it ended or was killed. Nothing is started, and RUN is left as it is.
     """
+    from tuner.cli.terminal import show_lines
     from tuner.status import read_status, status_json
 
     found = read_status(run)
-    click.echo("\n".join(status_lines(found)), err=as_json)
+    show_lines(status_lines(found), hanging=_NAMES, err=as_json)
     if as_json:
         click.echo(json.dumps(status_json(found)))
 
