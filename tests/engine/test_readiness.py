@@ -213,3 +213,22 @@ def test_a_crash_ends_the_wait() -> None:
 
     with pytest.raises(EngineCrashed):
         wait_until_ready(1, "x", "k", start_timeout_s=9, stall_timeout_s=9, log_bytes=lambda: 0, check_alive=crashed)
+
+
+def test_questions_that_the_engine_writes_into_its_log_are_no_progress() -> None:
+    asked: list[str] = []
+
+    def respond(path: str, _: str | None) -> tuple[int, bytes]:
+        asked.append(path)
+        return (200, models("ours")) if path != "/health" else (503, b"")
+
+    with serving(respond) as port, pytest.raises(EngineStuck, match="silent"):
+        wait_until_ready(
+            port,
+            "ours",
+            "k",
+            start_timeout_s=60,
+            stall_timeout_s=0.5,
+            log_bytes=lambda: len(asked),
+            check_alive=never_ends,
+        )

@@ -57,6 +57,11 @@ def within(seconds: float, mib: float) -> Iterator[None]:
     assert peak < mib * MIB
 
 
+def shown(text: str) -> bool:
+    """Whether a terminal shows it as it is: an engine's words must not move the cursor."""
+    return all(char.isprintable() or char in "\n\t" for char in text)
+
+
 # --- streams ----------------------------------------------------------------------------------------------------------
 
 PIECES = [
@@ -88,7 +93,7 @@ def cut(content: bytes, size: int) -> list[tuple[float, bytes]]:
 @given(STREAM, st.integers(1, 64))
 def test_any_stream_is_an_answer_or_an_error_that_can_be_stored(content: bytes, size: int) -> None:
     answer = decode_stream(cut(content, size))
-    assert answer.error is None or len(answer.error) < 600
+    assert answer.error is None or (len(answer.error) < 600 and shown(answer.error))
     assert all(0 <= token < 2**31 for token in answer.token_ids)
     assert all(map(math.isfinite, answer.top2_gaps))
     sample = RequestSample(
@@ -161,7 +166,7 @@ def test_any_metrics_text_is_totals_or_invalid(text: str) -> None:
         totals = parse_metrics(text)
         counters = difference(totals, totals)
     except MeasurementInvalid as invalid:
-        assert len(invalid.message) < 400 and invalid.next_step
+        assert len(invalid.message) < 400 and invalid.next_step and shown(invalid.message)
         return
     assert min(counters.generation_tokens, counters.prompt_tokens, counters.requests) == 0
     assert len(totals.accepted_per_pos or ()) <= MOST_POSITIONS
@@ -214,7 +219,7 @@ def test_any_answer_of_a_starting_engine_is_judged(body: bytes) -> None:
     try:
         assert isinstance(identify(answer, "ours", 1), Served)
     except WrongServer as stranger:
-        assert len(stranger.message) < 300
+        assert len(stranger.message) < 300 and shown(stranger.message)
     words = other_version("0.32.0", said_version(answer))
     assert words is None or len(words) < 300
 
@@ -255,6 +260,7 @@ def test_a_log_of_one_thing_repeated_is_explained_in_bounded_time_and_memory(pie
 def test_any_log_is_explained(log: str) -> None:
     failure = describe_failure(EngineCrashed("it ended", "look", 1), log)
     assert failure.code and failure.what and failure.remedy
+    assert shown(failure.cause) and all(map(shown, failure.log_tail))
     logscan.changed_settings(log)
     engine_memory(log)
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import aiohttp
 
 from tuner.analysis.references import reference_found
+from tuner.engine.logscan import printable
 from tuner.engine.stream import Fragment, StreamedAnswer, decode_stream, error_text
 from tuner.records import Prompt, RequestSample, Sampling
 
@@ -206,7 +207,7 @@ class _ClosedLoop:
             waited_s = self._now() - sent_s
             error, timed_out = f"{_TIMED_OUT}: no complete answer after {waited_s:.0f} s", True
         except (aiohttp.ClientError, OSError) as lost:
-            error = f"{type(lost).__name__}: {lost}"[:500]
+            error = printable(f"{type(lost).__name__}: {lost}"[:500])
         return _Exchange(sent_s, tuple(fragments), error, timed_out)
 
     def _now(self) -> float:
@@ -217,7 +218,7 @@ def _sample(request: Request, exchange: _Exchange, served_name: str, load_point:
     answer = decode_stream(exchange.fragments) if exchange.fragments else StreamedAnswer(error="the answer is empty")
     error = exchange.error or answer.error
     if error is None and answer.model not in (None, served_name):
-        error = f"answered by model {str(answer.model)[:100]} instead of {served_name}"
+        error = f"answered by model {printable(str(answer.model)[:100])} instead of {served_name}"
     return RequestSample(
         load_point=load_point,
         repeat=repeat,

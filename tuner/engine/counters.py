@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from tuner.engine.logscan import printable
 from tuner.errors import MeasurementInvalid
 from tuner.records import Counters, RequestSample
 
@@ -86,7 +87,7 @@ def parse_metrics(text: str) -> CounterTotals:
                 position = _position(labels)
                 positions[position] = positions.get(position, 0) + value
     except (ValueError, KeyError) as problem:
-        what = f"/metrics cannot be read: {str(problem)[:200]}"
+        what = f"/metrics cannot be read: {printable(str(problem)[:200])}"
         raise MeasurementInvalid(what, "Look at the engine's log.") from problem
     fields = {field: next((sums[name] for name in names if name in sums), None) for field, names in _NAMES.items()}
     per_pos = tuple(positions.get(i, 0) for i in range(max(positions) + 1)) if positions else None

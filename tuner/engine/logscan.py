@@ -84,10 +84,15 @@ def read_log(path: Path, head_bytes: int = HEAD_BYTES, tail_bytes: int = TAIL_BY
     return f"{head.decode(errors='replace')}\n...\n{tail.decode(errors='replace')}"
 
 
+def printable(text: str) -> str:
+    """Return a text that a terminal or a page may show: what is no visible character becomes "?"."""
+    return "".join(char if char.isprintable() or char in "\n\t" else "?" for char in text)
+
+
 def last_lines(log: str, count: int = 40) -> tuple[str, ...]:
     """Return the last `count` lines that are not empty, without colours."""
     lines = [line.rstrip()[:MAX_TAIL_LINE] for line in _ANSI.sub("", log).splitlines() if line.strip()]
-    return tuple(lines[-count:])
+    return tuple(map(printable, lines[-count:]))
 
 
 def first_cause(log: str) -> str:
@@ -105,7 +110,7 @@ def first_cause(log: str) -> str:
     of_children = [e for e in real if e.source and not e.source.startswith(_ORDINARY_SOURCE)]
     for found in (of_children, real, fatal, errors, exceptions, said):
         if found:
-            return found[0].text.strip()[:MAX_CAUSE]
+            return printable(found[0].text.strip()[:MAX_CAUSE])
     return ""
 
 

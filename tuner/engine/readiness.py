@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic_core import from_json
 
+from tuner.engine.logscan import printable
 from tuner.errors import EngineStuck, EngineTimeout, WrongServer
 from tuner.space.versions import parse_release
 
@@ -103,7 +104,7 @@ def identify(answer: Answer | None, served_name: str, port: int) -> Served | Non
         raise WrongServer(f"Port {port} answers /v1/models with HTTP {answer.status}: not our engine.", _OTHER_SERVER)
     models = _models(answer.body)
     if served_name not in models:
-        names = ", ".join(sorted(models))[:MAX_NAME] or "nothing"
+        names = printable(", ".join(sorted(models))[:MAX_NAME]) or "nothing"
         raise WrongServer(f"Port {port} serves {names} instead of {served_name}: not our engine.", _OTHER_SERVER)
     length = models[served_name].get("max_model_len")
     return Served(length if isinstance(length, int) else None)
@@ -125,7 +126,7 @@ def said_version(answer: Answer | None) -> str | None:
         version = from_json(answer.body)["version"]
     except (ValueError, KeyError, TypeError):
         return None
-    return version[:MAX_NAME] if isinstance(version, str) else None
+    return printable(version[:MAX_NAME]) if isinstance(version, str) else None
 
 
 def other_version(resolved: str, said: str | None) -> str | None:
@@ -175,10 +176,12 @@ def wait_until_ready(
     progress = Progress(now_s, log_bytes(), now_s)
     while True:
         check_alive()
-        served = identify(fetch(port, "/v1/models", api_key), served_name, port)
+        answer = fetch(port, "/v1/models", api_key)
+        served = identify(answer, served_name, port)
         if served and (health := fetch(port, "/health", api_key)) and health.status == 200:
             return replace(served, version=said_version(fetch(port, "/version", api_key)))
         now_s = time.monotonic()
-        progress = progress.seen(log_bytes(), now_s)
+        if answer is None:  # Whoever answers writes our own questions into its log: such growth is no progress.
+            progress = progress.seen(log_bytes(), now_s)
         check_patience(progress, now_s, start_timeout_s, stall_timeout_s)
         time.sleep(POLL_S)

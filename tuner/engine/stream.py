@@ -14,6 +14,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, Json, TypeAdapter, ValidationError
 
+from tuner.engine.logscan import printable
+
 Fragment = tuple[float, bytes]
 """Bytes as they came from the socket, with their time of arrival in seconds."""
 
@@ -159,7 +161,7 @@ def error_text(body: bytes) -> str:
     for key in ("error", "message"):
         if isinstance(content, dict) and key in content:
             content = content[key]
-    return content[:500] if isinstance(content, str) else _shortened(body)
+    return printable(content[:500]) if isinstance(content, str) else _shortened(body)
 
 
 def _answer(chunks: Sequence[tuple[float, _Chunk]], error: str | None) -> StreamedAnswer:
@@ -211,4 +213,4 @@ def _missing(usage: _Usage | None, times: Sequence[float]) -> str | None:
 
 
 def _shortened(body: bytes) -> str:
-    return body.decode(errors="replace").strip()[:500]
+    return printable(body.decode(errors="replace").strip()[:500])

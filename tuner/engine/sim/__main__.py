@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from aiohttp import web
@@ -17,6 +18,7 @@ from tuner.engine.sim.arguments import Arguments, parse_arguments, parse_specula
 from tuner.engine.sim.assembly import BATCH_TASK, application
 from tuner.engine.sim.clock import exact_event_loop
 from tuner.engine.sim.faults import Faults, die, faults_of, memory_message
+from tuner.engine.sim.misbehaviour import fork_as_told, listening
 from tuner.engine.sim.profile import load_profile
 from tuner.engine.sim.startup import EnginePlan, log_arguments, log_memory, log_settings, plan_engine
 from tuner.errors import InputError
@@ -43,6 +45,7 @@ def main(argv: Sequence[str]) -> int:
             log.error("%s", line)
         return 1
     faults = faults_of(profile, speculation, arguments.served_name)
+    fork_as_told(faults)
     with asyncio.Runner(loop_factory=exact_event_loop) as runner:
         return runner.run(_live(arguments, plan, faults))
 
@@ -70,7 +73,8 @@ async def _live(arguments: Arguments, plan: EnginePlan, faults: Faults) -> int:
         shutdown_timeout=0.5,
     )
     await runner.setup()
-    await web.TCPSite(runner, arguments.host, arguments.port, backlog=2048).start()
+    with listening(arguments.host, arguments.port) if faults.of_life("port_taken") else nullcontext():
+        await web.TCPSite(runner, arguments.host, arguments.port, backlog=2048).start()
     # What was made so far lives as long as the process: no use in looking through it again and again.
     gc.freeze()
     # Until here TERM ends the process at once, as it does while a real engine loads.
@@ -118,6 +122,9 @@ async def _start(arguments: Arguments, plan: EnginePlan, faults: Faults) -> None
         die(crash)
     if faults.of_life("hang_at_start"):
         await asyncio.Event().wait()
+    if faults.of_life("silent_port"):
+        with listening(arguments.host, arguments.port):
+            await asyncio.Event().wait()
     await asyncio.sleep(plan.profile.start_s * plan.profile.time_scale)
     log_memory(plan)
 

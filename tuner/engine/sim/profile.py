@@ -168,29 +168,16 @@ class Memory(_Part):
     default_utilization: Annotated[float, Field(gt=0.0, le=1.0)] = 0.92
 
 
+# fmt: off
 FaultKind = Literal[
-    "crash_at_start",
-    "crash",
-    "out_of_memory",
-    "memory_growth",
-    "memory_until_lowered",
-    "hang_at_start",
-    "hang",
-    "ignore_term",
-    "http_error",
-    "wrong_content_type",
-    "truncated_stream",
-    "usage_missing",
-    "counters_backwards",
-    "speculation_off",
-    "lossy",
-    "degenerate_text",
-    "shifted_samples",
-    "logprobs_refused",
-    "wrong_model_name",
-    "foreign_traffic",
-    "log_flood",
+    "crash_at_start", "crash", "out_of_memory", "memory_growth", "memory_until_lowered", "hang_at_start",
+    "silent_port", "port_taken", "unhealthy", "unauthorized", "hang", "ignore_term", "stubborn_child",
+    "daemonizes", "http_error", "wrong_content_type", "wrong_length", "truncated_stream", "half_event",
+    "slow_stream", "usage_missing", "token_ids_missing", "metrics_missing", "metrics_garbage",
+    "counters_backwards", "counters_contradict", "speculation_off", "lossy", "degenerate_text", "shifted_samples",
+    "logprobs_refused", "wrong_model_name", "foreign_traffic", "log_flood",
 ]
+# fmt: on
 
 
 class Fault(_Part):
@@ -206,7 +193,14 @@ class Fault(_Part):
     memory_until_lowered: ends at start with vLLM's words for too little memory as long as `argument` is above at_most.
     memory_growth: grows by size_mib per request and is killed after after_requests.
     http_error: answers with `status`. log_flood: writes size_mib to the log at start.
-    counters_backwards: counters restart from 0 after after_requests. foreign_traffic: one more request is counted
+    silent_port: listens before it is ready and never answers. port_taken: somebody else listens there when it wants to.
+    unhealthy, unauthorized: it serves, but /health says 503, or every key is refused.
+    stubborn_child: starts a process in a session of its own that ignores TERM. daemonizes: goes on in such a session
+    itself, and the process that was started ends with 0.
+    truncated_stream, half_event, slow_stream: from at_token on the connection breaks, the stream ends within an event,
+    or a byte comes every minute. wrong_length: promises more bytes than there are.
+    counters_backwards: counters restart from 0 after after_requests. counters_contradict: from then on more tokens are
+    counted as accepted than were proposed. foreign_traffic: one more request is counted
     for one of ours, at `rate`. lossy: another answer from at_token on. shifted_samples: above temperature 0, tokens
     from at_token on are sampled at half the temperature. logprobs_refused: `status` for requests that ask for logprobs.
     """

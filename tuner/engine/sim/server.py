@@ -14,6 +14,7 @@ from tuner.engine.sim.answers import prompt_token_ids
 from tuner.engine.sim.batch import Batch
 from tuner.engine.sim.counters import EngineCounters, metrics_text
 from tuner.engine.sim.faults import Faults
+from tuner.engine.sim.misbehaviour import PROMISED_BYTES, break_of, break_off
 from tuner.engine.sim.profile import Fault, FaultKind
 from tuner.engine.sim.requests import Asked, RequestRefused, parse_request, parse_tokenize
 from tuner.engine.sim.wire import CHAT, COMPLETION, DONE, Encoder, Shape, error_body
@@ -73,7 +74,7 @@ class Server:
         key = self._identity.api_key
         if key and request.path.startswith(_GUARDED):
             given = request.headers.get("Authorization", "").removeprefix("Bearer ")
-            if not hmac.compare_digest(given.encode(), key.encode()):
+            if self._faults.of_life("unauthorized") or not hmac.compare_digest(given.encode(), key.encode()):
                 return web.json_response({"error": "Unauthorized"}, status=401)
         try:
             return await handler(request)
@@ -82,12 +83,16 @@ class Server:
             return web.json_response(body, status=refused.status)
 
     async def _health(self, _request: web.Request) -> web.Response:
-        return web.Response()
+        return web.Response(status=503 if self._faults.of_life("unhealthy") else 200)
 
     async def _version(self, _request: web.Request) -> web.Response:
         return web.json_response({"version": self._identity.version})
 
     async def _metrics(self, _request: web.Request) -> web.Response:
+        if self._faults.of_life("metrics_missing"):
+            raise web.HTTPNotFound
+        if self._faults.of_life("metrics_garbage"):
+            return web.Response(body=b"<html>\xff\x00 vllm:generation_tokens_total NaN")
         who = self._identity
         body = metrics_text(self._counters, who.served_name) if who.log_stats else b""
         return web.Response(body=body, headers={"Content-Type": "text/plain; version=1.0.0; charset=utf-8"})
@@ -115,7 +120,8 @@ class Server:
         asked = parse_request(await request.read(), shape, who.served_name, who.max_model_len)
         number, self._requests = self._requests, self._requests + 1
         self._meet_faults_before(number)
-        encoder = Encoder(shape, who.served_name, asked.job.prompt, asked.token_ids)
+        token_ids = asked.token_ids and not self._faults.of_request("token_ids_missing", number)
+        encoder = Encoder(shape, who.served_name, asked.job.prompt, token_ids)
         queue: asyncio.Queue[tuple[Sequence[int], str | None]] = asyncio.Queue()
         if asked.logprobs is not None:
             self._refuse("logprobs_refused", number)
@@ -148,20 +154,22 @@ class Server:
     ) -> web.StreamResponse:
         wrong_type = self._faults.of_request("wrong_content_type", number)
         response = web.StreamResponse(headers={"Content-Type": "text/html"} if wrong_type else _EVENT_STREAM)
+        if self._faults.of_request("wrong_length", number):
+            response.content_length = PROMISED_BYTES
+            response.force_close()
         await response.prepare(request)
-        truncated = self._faults.of_request("truncated_stream", number)
+        breaks = break_of(self._faults, number)
         gaps = self._workshop.top2_gaps(asked.job, asked.job.max_tokens) if asked.logprobs == 2 else None
         opening, count, reason = encoder.opening(), 0, None
         while reason is None:
             tokens, reason = await queue.get()
             told = None if gaps is None else gaps[count : count + len(tokens)]
             count += len(tokens)
-            if truncated and count > truncated.at_token:
-                if request.transport is not None:
-                    request.transport.abort()
+            chunk, opening = opening + encoder.chunk(tokens, reason, told), b""
+            if breaks and count > breaks.at_token:
+                await break_off(breaks, request, response, chunk)
                 return response
-            await response.write(opening + encoder.chunk(tokens, reason, told))
-            opening = b""
+            await response.write(chunk)
         if asked.include_usage and not self._faults.of_request("usage_missing", number):
             await response.write(encoder.usage_chunk(asked.job.prompt_tokens, count) + DONE)
         else:
@@ -191,6 +199,9 @@ class Server:
         backwards = self._faults.of_life("counters_backwards")
         if backwards and number == backwards.after_requests:
             self._counters.start_again()
+        contradicts = self._faults.of_life("counters_contradict")
+        if contradicts and number >= contradicts.after_requests:
+            self._counters.accepted_tokens += 10**6
         growth = self._faults.of_life("memory_growth")
         if growth:
             self._ballast.append(bytes(range(256)) * int(growth.size_mib * 4096))
