@@ -256,6 +256,24 @@ FROM_OUTSIDE: list[tuple[str, Ending, str, str, dict[str, Json]]] = [
         "Ray's memory monitor",
         {},
     ),
+    (
+        "",
+        Ending(
+            FailureKind.WORKER_LOST,
+            said="the worker on a/0 was lost: 1 worker(s) were killed due to the node running low on memory. Memory on "
+            "the node (IP: 127.0.0.1, ID: 6cf01f) was 2.34GB used / 23.54GB limit (0.099608)",
+        ),
+        "killed_by_ray",
+        "at 2.34 of 23.54 GB",
+        {},
+    ),
+    (
+        "",
+        Ending(FailureKind.WORKER_LOST, said="the result of the worker on a/0 could not be sent: Local disk is full"),
+        "object_store_full",
+        "object store",
+        {},
+    ),
     ("", Ending(FailureKind.WRONG_SERVER, said="Port 1 serves x"), "port_taken", "has the port", {}),
     ("", Ending(FailureKind.STUCK), "stuck_starting", "stopped making progress", {}),
     ("", Ending(FailureKind.STUCK, Phase.UNDER_LOAD), "stuck_under_load", "does not finish", {}),
@@ -323,6 +341,7 @@ SILENT: list[tuple[str, str, Ending]] = [
     ("cuda_driver", raised("RuntimeError: NVIDIA driver found"), START),
     ("nccl", "(Worker pid=1) INFO 11-29 21:28:27 [pynccl.py:1] vLLM is using nccl==2.21.5, no NCCL error", START),
     ("port_taken", raised("OSError: [Errno 13] Permission denied"), START),
+    ("object_store_full", "", Ending(FailureKind.CRASHED, said="an answer could not be sent: Broken pipe")),
     ("disk_full", "(APIServer pid=1) WARNING 11-29 21:28:27 [a.py:1] No space left on device in a cache", START),
     ("device_fault", log("gpu-oom-load"), LOAD),
     ("prompt_too_long", raised("ValueError: maximum context length is unknown"), LOAD),

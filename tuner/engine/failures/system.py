@@ -10,10 +10,10 @@ from tuner.engine.failures.cause import Case, Phase, Row, Told
 from tuner.records import FailureKind
 
 _RAY = re.compile(
-    r"Task was killed due to the node running low on memory|killed due to memory pressure|"
+    r"killed due to the node running low on memory|killed due to memory pressure|"
     r"exceeds the memory usage threshold"
 )
-_RAY_SIZES = re.compile(r"was (?P<used>\d{1,9}(?:\.\d{1,9})?) ?GB / (?P<total>\d{1,9}(?:\.\d{1,9})?) ?GB")
+_RAY_SIZES = re.compile(r"was (?P<used>\d{1,9}(?:\.\d{1,9})?) ?GB(?: used)? / (?P<total>\d{1,9}(?:\.\d{1,9})?) ?GB")
 _HOST = re.compile(
     r"can't allocate memory: you tried to allocate (?P<bytes>\d{1,12}) bytes|Cannot allocate memory|^MemoryError|"
     r"Failed core proc\(s\): \{[^}]*: -9[,}]|^Killed\b|std::bad_alloc",
@@ -33,6 +33,7 @@ _NOT_STARTED = re.compile(r"The engine could not be started: (?P<why>.*)")
 _SUPERVISOR = re.compile(r"The engine's supervisor was ended by someone")
 _STAYS = re.compile(r"The engine's processes do not go away although they were killed")
 _NOT_RETURNED = re.compile(r"More GPU memory is in use than before the engine.*?\((?P<more>[^)]*)\)")
+_STORE = re.compile(r"could not be sent: ")
 _DISK = re.compile(r"No space left on device|Disk quota exceeded")
 _FAULT = re.compile(
     r"CUDA error: (?P<what>(?!out of memory)[\w ,'-]+)|device-side assert triggered|Segmentation fault|"
@@ -43,6 +44,8 @@ _TOO_LONG = re.compile(
     r"longer than the maximum model length of (?P<length>\d{1,12})"
 )
 _WITH_SPECULATION = re.compile(r"(?P<what>[^.:\n]{0,120}not (?:yet )?supported with speculative decoding)")
+_DECLINED = re.compile(r"HTTP [45]\d\d|server error in the stream|^(?!.*the first: )")
+"""Its own words, or a refusal that does not say how it was told."""
 _STATUS = re.compile(r"HTTP (?P<status>[45]\d\d)")
 
 
@@ -83,6 +86,11 @@ def _refused(match: re.Match[str], case: Case) -> Told:
     status = _STATUS.search(case.ending.said)
     which = f" with HTTP {status['status']}" if status else ""
     return Told(f"The engine answers and declines{which}.")
+
+
+def _unusable(match: re.Match[str], case: Case) -> Told:
+    said = case.ending.said.partition("the first: ")[2] or case.ending.said
+    return Told(f"The engine's answers cannot be used: {said[:300].rstrip(' .')}.")
 
 
 def _killed(match: re.Match[str], case: Case) -> Told:
@@ -164,6 +172,13 @@ BY_TEXT = (
         _NCCL,
     ),
     _PORT_TAKEN,
+    Row(
+        "object_store_full",
+        "A trial's result fits neither Ray's object store on its node nor the disk behind it.",
+        "Free space where Ray keeps its files there (/tmp/ray), or start that node with more --object-store-memory.",
+        _STORE,
+        lambda case: case.ending.kind is FailureKind.WORKER_LOST,
+    ),
     Row("disk_full", "A disk is full.", "Free space in the run directory, /tmp, /dev/shm and VLLM_CACHE_ROOT.", _DISK),
     Row(
         "device_fault",
@@ -215,6 +230,13 @@ BY_ENDING = (
         "The engine was not ready in time, though its log still grew.",
         "Raise protocol.start_timeout_s, or make the start cheaper: enforce_eager: true, a kept VLLM_CACHE_ROOT.",
         when=lambda case: case.ending.kind is FailureKind.TIMEOUT,
+    ),
+    Row(
+        "unusable_answers",
+        "The engine's answers cannot be used.",
+        "Look at the end of its log, and see that nothing stands between the tuner and the engine.",
+        when=lambda case: case.ending.kind is FailureKind.REFUSED and not _DECLINED.search(case.ending.said),
+        tell=_unusable,
     ),
     Row(
         "refused",
