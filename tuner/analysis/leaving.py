@@ -1,7 +1,8 @@
 """Which of two finalists need not live on: what it may still gain is not worth its engine starts.
 
 That it leaves says nothing of speculation, and takes nothing from the error that the remaining claims may spend: they
-keep the levels that they had beside it.
+keep the levels that they had beside it. That is why both stay where the single lives proposed nobody: each then carries
+a claim of its own, and what the one that leaves could have proven would be lost.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def leaving(screened: Screened, fresh: Sequence[Trial], rounds: Collection[int],
     With limits both stay, as the slower one may be the one that keeps to them.
     """
     finalists = screened.finalists
-    if len(finalists) != 2 or screened.goal.limits:
+    if len(finalists) != 2 or screened.goal.limits or not proposes(screened):
         return None
     found = leaver(_race(screened, fresh, rounds), lives, fewest)
     return None if found is None else finalists[found[1] > 0].figures.candidate.key
@@ -122,8 +123,12 @@ def _race(screened: Screened, fresh: Sequence[Trial], rounds: Collection[int]) -
 
 def proposed_loads(screened: Screened) -> tuple[LoadPoint, ...]:
     """Return the load points at which the single lives propose to speculate; all where they propose none."""
-    choice = screened.choice
-    return choice.loads if choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW) else screened.loads
+    return screened.choice.loads if proposes(screened) else screened.loads
+
+
+def proposes(screened: Screened) -> bool:
+    """Return whether the single lives propose to speculate."""
+    return screened.choice.verdict in (Verdict.SPECULATE, Verdict.SPECULATE_BELOW)
 
 
 def _leads(
