@@ -125,7 +125,8 @@ def test_where_nobody_was_proposed_both_carry_a_claim_and_stay(make_trial: Make)
     speeds = {2: 1.5, 4: 1.2}
     unclear = [make_trial(0), make_trial(3, role=Role.BASELINE_AGAIN)]
     for number, k in enumerate(speeds, 1):
-        unclear.insert(number, make_trial(number, k=k, tpot=lambda _l, i, _r, k=k: 0.02 * (1 + 0.05 * (-1) ** (i // k))))
+        trial = make_trial(number, k=k, tpot=lambda _l, i, _r, k=k: 0.02 * (1 + 0.05 * (-1) ** (i // k)))
+        unclear.insert(number, trial)
     trials = confirmed(make_trial, unclear, FOUR, lives(speeds))
     assert [k for k, _ in fresh(trials)].count(2) == [k for k, _ in fresh(trials)].count(4) == 4
 
