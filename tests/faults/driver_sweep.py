@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,8 +26,6 @@ from tuner.store import read_run
 MARK = "SPEC_TUNER_TEST_OWNER"
 """A variable that every process inherits which a sweep starts: so they are found, wherever they end up."""
 GONE_WITHIN_S = 60.0
-MOMENTS = ("any",) * 6 + ("trial", "done in", "writing the report", "kept in")
-"""When to kill: after any time, or shortly after the driver said this.  "any" also meets start, load and finals."""
 SPACE = """
 target: simulated
 engine_args: {max_model_len: 2048}
@@ -161,7 +159,7 @@ class Driver:
         """What it wrote to standard output so far."""
         return self.told.read_text(errors="replace")
 
-    def says(self, words: str, within_s: float = 120.0) -> bool:
+    def says(self, words: str, within_s: float = 300.0) -> bool:
         """Wait until it says this; False where it ended without."""
         deadline_s = time.monotonic() + within_s
         while words not in self.words:
@@ -182,19 +180,34 @@ class Driver:
         return self.process.returncode is not None
 
 
-def kill_at_random(place: Place, draw: random.Random, most_s: float = 12.0) -> tuple[str, bool]:
-    """Start the sweep, kill it at a random moment; return the moment's name and whether it was still running."""
+@dataclass(frozen=True)
+class Moment:
+    """When to end a driver: so long after it said something, or after its start where `after` is "any"."""
+
+    after: str
+    delay_s: float
+
+    def come(self, driver: Driver) -> bool:
+        """Wait for it; return whether the driver is still there."""
+        if self.after != "any":
+            driver.says(self.after)
+        return not driver.ends_within(self.delay_s)
+
+
+def random_moments(draw: random.Random, most_s: float) -> Iterator[Moment]:
+    """Yield moments without end: most at any time in the first `most_s` of a session, which start and load fill."""
+    while True:
+        after = draw.choice(("any",) * 6 + ("trial", "done in", "writing the report", "kept in"))
+        yield Moment(after, draw.uniform(0.0, most_s if after == "any" else 0.3))
+
+
+def kill_at(place: Place, moment: Moment) -> bool:
+    """Start the sweep and kill it then; return whether it was still running."""
     driver = place.start()
-    moment = draw.choice(MOMENTS)
-    if moment == "any":
-        driver.ends_within(draw.uniform(0.0, most_s))
-    else:
-        driver.says(moment)
-        driver.ends_within(draw.uniform(0.0, 0.3))
-    running = driver.process.poll() is None
+    running = moment.come(driver)
     driver.process.kill()
     driver.process.wait()
-    return moment, running
+    return running
 
 
 def told_done(driver_words: str) -> int:

@@ -19,10 +19,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-from tests.faults.driver_sweep import Place, decisions, faults_after, faults_at_the_end, kill_at_random
+from tests.faults.driver_sweep import Moment, Place, decisions, faults_after, faults_at_the_end, kill_at, random_moments
 from tests.faults.keeping import keep
 from tests.measured_commit import measured_commit
 from tuner.records import Json
@@ -45,12 +47,12 @@ class Seen:
         return sum(self.moments.values())
 
 
-def sweep_under_fire(place: Place, draw: random.Random, most: int, seen: Seen, most_s: float = 12.0) -> None:
-    """Kill a sweep until it is done, or `most` times, and let it end then."""
+def sweep_under_fire(place: Place, moments: Iterable[Moment], seen: Seen) -> None:
+    """Kill a sweep at these moments, each in the session that the one before left to do, and let it end then."""
     kept: dict[str, str] = {}
-    for _ in range(min(most, MOST_SESSIONS)):
-        moment, running = kill_at_random(place, draw, most_s)
-        seen.moments[moment] += running
+    for moment in moments:
+        running = kill_at(place, moment)
+        seen.moments[moment.after] += running
         took_s, _ = place.left()
         seen.gone_s += [took_s] if running else []
         seen.wrong += faults_after(place, kept)
@@ -87,7 +89,8 @@ def main() -> int:
     while seen.kills < asked.kills and not seen.wrong:
         lives = draw.choice(choices)
         place = Place(root / f"sweep-{seen.sweeps}", lives, asked.real)
-        sweep_under_fire(place, draw, asked.kills - seen.kills, seen, most_s=90.0 if asked.real else 12.0)
+        moments = random_moments(draw, 90.0 if asked.real else 12.0)
+        sweep_under_fire(place, islice(moments, min(MOST_SESSIONS, asked.kills - seen.kills)), seen)
         if not seen.wrong and (found := decisions(place)) != expected[lives]:
             seen.wrong.append(f"other decisions: {found} instead of {expected[lives]}")
         print(f"kills {seen.kills}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)

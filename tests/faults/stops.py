@@ -17,10 +17,12 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 
-from tests.faults.driver_sweep import MOMENTS, Driver, Place, faults_after, faults_at_the_end
+from tests.faults.driver_sweep import Driver, Moment, Place, faults_after, faults_at_the_end, random_moments
 from tests.faults.keeping import keep
 from tests.measured_commit import measured_commit
 from tuner.records import Json
@@ -46,14 +48,9 @@ class Seen:
         return sum(self.stops.values())
 
 
-def stop_at_random(place: Place, driver: Driver, draw: random.Random, seen: Seen, most_s: float) -> str | None:
-    """Send a signal at a random moment, twice; return the command that goes on, None where the sweep had ended."""
-    moment, signum = draw.choice(MOMENTS), draw.choice(SIGNALS)
-    if moment == "any":
-        driver.ends_within(draw.uniform(0.0, most_s))
-    else:
-        driver.says(moment)
-        driver.ends_within(draw.uniform(0.0, 0.3))
+def stop_at(place: Place, driver: Driver, moment: Moment, signum: signal.Signals, seen: Seen) -> str | None:
+    """Send a signal at a moment, twice; return the command that goes on, None where the sweep had ended."""
+    moment.come(driver)
     began_s = time.monotonic()
     for _ in range(2):
         driver.process.send_signal(signum)
@@ -64,11 +61,11 @@ def stop_at_random(place: Place, driver: Driver, draw: random.Random, seen: Seen
         seen.too_early += 1
         return place.command()
     if code not in (0, 128 + signum):
-        seen.wrong.append(f"{signum.name} after {moment!r} ended with {code}: {driver.words[-800:]}")
+        seen.wrong.append(f"{signum.name} at {moment} ended with {code}: {driver.words[-800:]}")
     told = _only_object(driver, seen)
     if code == 0 or told is None:
         return None
-    seen.stops[f"{signum.name}, {moment}"] += 1
+    seen.stops[f"{signum.name}, {moment.after}"] += 1
     seen.ended_s.append(took_s)
     if (told.get("interrupted"), told.get("exit_code")) != (signum.name, code):
         seen.wrong.append(f"{signum.name} is told as {told}")
@@ -89,15 +86,17 @@ def _only_object(driver: Driver, seen: Seen) -> dict[str, Json] | None:
     return told
 
 
-def sweep_under_stops(place: Place, draw: random.Random, most: int, seen: Seen, most_s: float = 12.0) -> None:
-    """Stop a sweep until it is done, or `most` times; each session is what the one before told to paste."""
+def sweep_under_stops(place: Place, stops: Iterable[tuple[Moment, signal.Signals]], seen: Seen) -> None:
+    """Stop a sweep at these moments; each session is what the one before told to paste, the last one ends."""
     kept: dict[str, str] = {}
     command: str | None = place.command()
-    goal = seen.count + most
-    while command is not None and seen.count < goal and not seen.wrong:
-        command = stop_at_random(place, place.paste(command), draw, seen, most_s)
+    for moment, signum in stops:
+        assert command is not None
+        command = stop_at(place, place.paste(command), moment, signum, seen)
         seen.wrong += faults_after(place, kept)
         kept = place.records()
+        if command is None or seen.wrong:
+            break
     if seen.wrong:
         return
     if command is not None and (code := (last := place.paste(command)).ends()):
@@ -119,7 +118,9 @@ def main() -> int:
     root = Path(tempfile.mkdtemp(prefix="stops-"))
     while seen.count < asked.stops and not seen.wrong:
         place = Place(root / f"sweep-{seen.sweeps}", 1 if asked.real else draw.choice((1, 1, 3)), asked.real)
-        sweep_under_stops(place, draw, asked.stops - seen.count, seen, 90.0 if asked.real else 12.0)
+        moments = random_moments(draw, 90.0 if asked.real else 12.0)
+        stops = ((moment, draw.choice(SIGNALS)) for moment in moments)
+        sweep_under_stops(place, islice(stops, asked.stops - seen.count), seen)
         print(f"stops {seen.count}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
     ended_s = sorted(seen.ended_s)
     result: dict[str, Json] = {
