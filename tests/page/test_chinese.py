@@ -25,7 +25,7 @@ PACKAGE = Path(tuner.__file__).parent
 RECORDED = Path(__file__).parents[1] / "data" / "h200-14b-grid"
 REDUCED = (
     "1 instead of 3 fresh engine lives of the finalists; the baseline is not measured again at the end, so drift is "
-    "unknown."
+    "unknown"
 )
 """What the recorded run's own search space says of its protocol: the user's words."""
 SENTENCE = re.compile(r"(?<![/\w-])[A-Za-z']{2,}(?:[,;:]? [a-z']{2,}){2,}")
@@ -86,9 +86,54 @@ SHOWN = (
     "words.py",
 )
 """Modules whose sentences reach a page."""
-KEPT = set(
-    ["baseline", "breakeven", "cache", "CPU", "CUDA", "diagnose", "EAGLE", "GB", "GPU", "gram", "graph", "head", "id", "kernel", "KV", "lives", "losslessness", "max", "metric", "MHz", "MODEL", "model", "MTP", "nat", "noise", "num", "objective", "prefill", "preflight", "probabilistic", "protocol", "RUN", "runner", "salt", "seqs", "serve", "sweep", "TB", "token", "tokenizer", "TPOT", "true", "TTFT", "tuner", "vLLM", "yaml"]
-)
+KEPT = {
+    "baseline",
+    "breakeven",
+    "cache",
+    "CPU",
+    "CUDA",
+    "diagnose",
+    "EAGLE",
+    "GB",
+    "GPU",
+    "gram",
+    "graph",
+    "head",
+    "id",
+    "kernel",
+    "KV",
+    "lives",
+    "losslessness",
+    "max",
+    "metric",
+    "MHz",
+    "MODEL",
+    "model",
+    "MTP",
+    "nat",
+    "noise",
+    "num",
+    "objective",
+    "prefill",
+    "preflight",
+    "probabilistic",
+    "protocol",
+    "RUN",
+    "runner",
+    "salt",
+    "seqs",
+    "serve",
+    "sweep",
+    "TB",
+    "token",
+    "tokenizer",
+    "TPOT",
+    "true",
+    "TTFT",
+    "tuner",
+    "vLLM",
+    "yaml",
+}
 """Words that Chinese engineers use as they are, and names of commands, files and settings."""
 NOT_SHOWN = (
     "out of memory|",
@@ -131,7 +176,7 @@ def english_left(text: str) -> list[str]:
 
 def filled(text: str, glued: str) -> str:
     """Return a text with 7 for everything that is filled in.  glued: for what follows a word without a space."""
-    return re.sub(r"\{\w*\}", "7", re.sub(r"(?<=[a-z)])\{\w*\}|\{\w*\}(?=[a-z])", glued, text))
+    return re.sub(r"\{\w*\}", "7", re.sub(r"(?<=[a-z).])\{\w*\}|\{\w*\}(?=[a-z])", glued, text))
 
 
 @pytest.mark.parametrize("module", SHOWN)
@@ -233,7 +278,7 @@ def test_parts_are_told_by_themselves(text: str, told: str) -> None:
     [
         ("## Why", "## 原因"),
         ("| candidate | `a b` | 1.5x |", "| 候选配置 | `a b` | 1.5x |"),
-        ("  - next: Take K = 3.", "  - 下一步：Take K = 3."),
+        ("  - next: Take K = 3.", "  - 下一步：Take K = 3。"),
         ("![a plot](a.png)", "![a plot](a.png)"),
         ("|---|---:|", "|---|---:|"),
     ],

@@ -14,10 +14,19 @@ from functools import lru_cache
 from string import Formatter
 
 _NUMBER = r"([-+]?\d(?:[\d.,]*\d)?(?:e-?\d+)?[x%]?)"
-KINDS = {"": "(.+?)", "l": "(.+?)", "d": _NUMBER, "i": r"(\d+(?:, \d+)*)", "w": r"([^\s,;:()]+)", "o": "(.*?)"}
+KINDS = {
+    "": "(.+?)",
+    "s": "(.+?)",
+    "l": "(.+?)",
+    "d": _NUMBER,
+    "i": r"(\d+(?:, \d+)*)",
+    "w": r"([^\s,;:()]+)",
+    "o": "(.*?)",
+}
 """What a place may hold, by what follows its name.
 
-Nothing: anything.  l: a list.  d: a number.  i: whole numbers.  w: a word.  o: anything, or nothing.
+Nothing: anything within a sentence.  s: sentences.  l: a list.  d: a number.  i: whole numbers.  w: a word.
+o: anything, or nothing.
 """
 _LIST_MARK = "\u3001"
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z(\d])")
@@ -34,14 +43,17 @@ _MOST_KEPT = 20_000
 class Phrase:
     """One text of the source and its translation.
 
-    lists: names of places that hold lists.  literal: what surely stands in the text, to look for it quickly.
+    lists, open: names of places that hold lists, and of those that hold sentences.  literal: what surely stands in the
+    text, to look for it quickly.  ends: whether it has a full stop.
     """
 
     pattern: re.Pattern[str]
     names: tuple[str, ...]
     translation: str
     lists: frozenset[str]
+    open: frozenset[str]
     literal: str
+    ends: bool
 
 
 class Phrasebook:
@@ -58,21 +70,30 @@ class Phrasebook:
         core = text.strip()
         if not _LATIN_WORD.search(core):
             return text
-        found = self._whole(core) or self._whole(core[:1].lower() + core[1:]) or self._in_parts(core)
+        found = self._as_it_is(core) or self._as_it_is(core[:1].lower() + core[1:]) or self._in_parts(core)
         if found is None:
             return text
         before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
         return _SPACE_BETWEEN.sub("", f"{before}{found}{after}")
 
+    def _as_it_is(self, text: str) -> str | None:
+        """Return a text that is a phrase, also one whose full stop was left out."""
+        if not text.endswith(".") and (stopped := self._whole(f"{text}.")) is not None:
+            return stopped.rstrip("。")
+        return self._whole(text)
+
     def _whole(self, text: str) -> str | None:
         if text in self._exact:
             return self._exact[text]
-        if f"{text}." in self._exact:
-            return self._exact[f"{text}."].rstrip("。")
         for phrase in self._phrases:
-            if phrase.literal in text and (match := phrase.pattern.fullmatch(text)):
+            # A sentence's full stop belongs to a phrase that has one, and not into a place.
+            if (
+                phrase.literal in text
+                and phrase.ends == text.endswith(".")
+                and (match := phrase.pattern.fullmatch(text))
+            ):
                 values = dict(zip(phrase.names, match.groups(), strict=True))
-                if all(map(_balanced, values.values())):
+                if all(_fits(value, name in phrase.open) for name, value in values.items()):
                     told = {name: self._filled(value, name in phrase.lists) for name, value in values.items()}
                     return phrase.translation.format(**told)
         return None
@@ -82,6 +103,8 @@ class Phrasebook:
 
     def _in_parts(self, text: str) -> str | None:
         """Return several sentences, or parts that are listed, each by itself; None where no part is known."""
+        if text.endswith(".") and (stopless := self._as_it_is(text[:-1])) is not None:
+            return f"{stopless.rstrip('。')}。"
         sentences = _SENTENCES.split(text)
         if len(sentences) > 1:
             told = [self.told(sentence) for sentence in sentences]
@@ -105,6 +128,11 @@ class Phrasebook:
         if (what, more, rest) == found.groups():
             return None
         return f"{what}（{more}）{rest}" if _HAN.search(what + more) else f"{what} ({more}){rest}"
+
+
+def _fits(value: str, is_open: bool) -> bool:
+    """Whether a place can hold this: no half of something in brackets, and no second sentence unless it is open."""
+    return _balanced(value) and (is_open or not _SENTENCES.search(value))
 
 
 def _split(text: str, separator: str) -> list[str]:
@@ -142,5 +170,7 @@ def _phrase(source: str, translation: str) -> Phrase:
     pattern = "".join(re.escape(text) + (KINDS[kind] if name is not None else "") for text, name, kind in parts)
     names = tuple(name for _, name, _ in parts if name is not None)
     literal = max((text for text, _, _ in parts), key=len)
-    lists = frozenset(name for _, name, kind in parts if name is not None and kind == "l")
-    return Phrase(re.compile(pattern, re.DOTALL), names, translation, lists, literal.strip())
+    lists, open_ = (frozenset(name for _, name, own in parts if name is not None and own == kind) for kind in "ls")
+    return Phrase(
+        re.compile(pattern, re.DOTALL), names, translation, lists, open_, literal.strip(), source.endswith(".")
+    )

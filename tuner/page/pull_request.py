@@ -86,7 +86,7 @@ def _causes(given: Given) -> Iterator[str]:
     yield ""
     for one in found[:MOST_CAUSES]:
         what, step = (markdown_text(words.told(text)) for text in (one.what, one.next_step))
-        yield f"- {what} {words('next')} {step}"
+        yield f"- {what} {words('next')}{words('gap')}{step}"
     if len(found) > MOST_CAUSES:
         yield f"- {words('pr_more_causes', n=len(found) - MOST_CAUSES)}"
     yield ""

@@ -14,6 +14,12 @@ from tuner.page.phrases import Phrasebook
 _MARK = re.compile(r"\s*(?:- |\d+\. |#+ |> )?")
 
 
+class Told(str):
+    """A text that is in the page's language already: telling it again could mistake a part of it for English."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class Words:
     """language: as HTML names it ("en").  sentences: by name, with places as `str.format` fills them.
@@ -28,12 +34,14 @@ class Words:
     def __call__(self, name: str, /, **values: object) -> str:
         """Return a sentence with its places filled.  KeyError for a name or a place that is not known."""
         told = {place: self.told(value) if isinstance(value, str) else value for place, value in values.items()}
-        return self.sentences[name].format(**told)
+        return Told(self.sentences[name].format(**told))
 
     def told(self, text: str) -> str:
         """Return a text that was made outside of the pages in this language."""
+        if isinstance(text, Told):
+            return text
         arrowed = text.replace(" -> ", " \u2192 ")  # an arrow of two characters would break between them
-        return self.phrasebook.told(arrowed) if self.phrasebook else arrowed
+        return Told(self.phrasebook.told(arrowed) if self.phrasebook else arrowed)
 
     def told_document(self, text: str) -> str:
         """Return a whole Markdown document in this language."""

@@ -15,6 +15,7 @@ COMPARISON = {
     # --- the answer
     "tile_old": "旧：加速比",
     "tile_new": "新：加速比",
+    "tile_of": "{interval}；{what}",
     "tile_judged": "用来判断的项目",
     "tile_judged_value": "{of} 项中的 {n} 项",
     "tile_judged_detail": "能判断",
@@ -25,8 +26,8 @@ COMPARISON = {
     "do_same": "可以部署新的：用来判断的项目都没有变差。继续用旧的配置也可以。",
     "do_worse": "在消除原因之前继续用旧的。启动它的文件是 {old} 旁边的 serve.yaml。",
     "do_cannot_tell": "由此既不能决定升级，也不能决定回退：请按下面所说的多测。",
-    "do_recommended": "温度 {temperature} 时推荐的配置变了：以前是 {old}，现在是 {new}。",
-    "do_unchanged": "温度 {temperature} 时推荐的配置和以前一样：{new}。",
+    "do_recommended": "温度 {temperature} 时推荐的配置变了：以前是“{old}”，现在是“{new}”。",
+    "do_unchanged": "温度 {temperature} 时推荐的配置和以前一样：“{new}”。",
     "do_tell": "能分清原因的一次测量",
     # --- the charts
     "both_about": (

@@ -52,8 +52,8 @@ OF_ANSWERS = {
     "inconclusive: do not speculate until a better measurement says so": (
         "无法判断：在更好的测量证明划算之前，不要使用投机解码"
     ),
-    "**At temperature {t:d}: {verdict}.** {why}": "**温度 {t}：{verdict}。** {why}",
-    "**Not finished. So far, at temperature {t:d}: {verdict}.** {why}": (
+    "**At temperature {t:d}: {verdict}.** {why:s}": "**温度 {t}：{verdict}。** {why}",
+    "**Not finished. So far, at temperature {t:d}: {verdict}.** {why:s}": (
         "**还没有完成。到目前为止，温度 {t}：{verdict}。** {why}"
     ),
     "Not finished. So far, at": "还没有完成。到目前为止，",
@@ -66,7 +66,7 @@ OF_ANSWERS = {
     "{label} has no speedup": "{label} 没有加速比",
     "no speedup": "没有加速比",
     "Up to concurrency {n:d}: {what}": "并发不超过 {n} 时：{what}",
-    "Up to concurrency {n:d}: {what} Above that no candidate keeps to the limits.": (
+    "Up to concurrency {n:d}: {what:s} Above that no candidate keeps to the limits.": (
         "并发不超过 {n} 时：{what}再往上，没有候选配置守得住限制。"
     ),
     "At concurrency {n:d}: {what}.": "并发 {n} 时：{what}。",
@@ -100,7 +100,7 @@ OF_ANSWERS = {
     "None of those measured again in fresh lives": "在全新启动里重新测量的都不",
     "No speculative candidate": "没有一个投机解码的候选配置",
     "Provisional: the baseline was measured once, so drift is unknown.": "这是暂定的结论：基线只测了一次，漂移不知道。",
-    "{why} But {label} was faster in its single life ({x}) and was not measured as often: lives differ more than "
+    "{why:s} But {label} was faster in its single life ({x}) and was not measured as often: lives differ more than "
     "the single ones showed.": (
         "{why}但是 {label} 在只启动一次时更快（{x}），而且没有测那么多次：各次启动之间的差别比单次看到的大。"
     ),
@@ -156,8 +156,8 @@ OF_ANSWERS = {
     ", near it": "，接近限制",
     "near it": "接近限制",
     # --- what may not win
-    "{label} cannot win: {why}": "{label} 不能胜出：{why}",
-    "{label} cannot win at T={t}: {why}": "{label} 在 T={t} 时不能胜出：{why}",
+    "{label} cannot win: {why:s}": "{label} 不能胜出：{why}",
+    "{label} cannot win at T={t}: {why:s}": "{label} 在 T={t} 时不能胜出：{why}",
     "foreign traffic": "外来流量",
     "{n:d} of {of:d} requests failed over {lives:d} fresh lives, {m:d} of {base:d} of the baseline's": (
         "{lives} 次全新启动里 {of} 个请求有 {n} 个失败，基线 {base} 个有 {m} 个"
@@ -171,7 +171,7 @@ OF_ANSWERS = {
         "发生 {n} 次抢占，基线没有：内存放不下"
     ),
     "its max_model_len is {a}, the baseline's {b}": "它的 max_model_len 是 {a}，基线的是 {b}",
-    "{n:d} of its fresh lives failed: {why}": "它的全新启动有 {n} 次失败：{why}",
+    "{n:d} of its fresh lives failed: {why:s}": "它的全新启动有 {n} 次失败：{why}",
     "no reference baseline on its device": "它的设备上没有可参照的基线",
     "{what}; also at {n:d} more load points": "{what}；另有 {n} 个负载点也是",
     "{what}; also at {n:d} more load point": "{what}；另有 {n} 个负载点也是",

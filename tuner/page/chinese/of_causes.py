@@ -1,15 +1,15 @@
 """Diagnoses with their evidence and next steps, in Chinese."""
 
 OF_CAUSES = {
-    "{what} (clear)": "{what}（明确）",
-    "{what} (likely)": "{what}（很可能）",
-    "{what} (possible)": "{what}（有可能）",
+    "{what:s} (clear)": "{what}（明确）",
+    "{what:s} (likely)": "{what}（很可能）",
+    "{what:s} (possible)": "{what}（有可能）",
     "clear": "明确",
     "likely": "很可能",
     "possible": "有可能",
     "{n:d} more in the report, with evidence and next steps": "报告里还有 {n} 个，附证据和下一步",
-    "next: {what}": "下一步：{what}",
-    "**{what}** ({sure:w}; `{code}`: {subject})": "**{what}**（{sure}；`{code}`：{subject}）",
+    "next: {what:s}": "下一步：{what}",
+    "**{what:s}** ({sure:w}; `{code}`: {subject})": "**{what}**（{sure}；`{code}`：{subject}）",
     # --- acceptance
     "these answers repeat little of their prompts and themselves.": "这些回答很少重复提示词或它们自己的内容。",
     "{draft} finds too little to copy: {why}": "{draft} 找不到多少可以照抄的内容：{why}",

@@ -1,7 +1,7 @@
 """What `tuner compare` says, in Chinese."""
 
 OF_COMPARISONS = {
-    "**{what}**": "**{what}**",
+    "**{what:s}**": "**{what:s}**",
     "OLD": "旧",
     "NEW": "新",
     "NEW / OLD": "新 ÷ 旧",
@@ -69,7 +69,7 @@ OF_COMPARISONS = {
         "“新 ÷ 旧”的区间在用来判断时各为 {a} %，在仅供解释时各为 {b} %，使全部区间一起在 95 % 或更多的比较里成立"
         "。判断为更差或更好，要求整个区间超出容差；判断为相同，要求它在容差之内。旧与新各自的区间是 95 %。"
     ),
-    "{intervals} OLD: {old}, NEW: {new}.": "{intervals} 旧：{old}，新：{new}。",
+    "{intervals:s} OLD: {old}, NEW: {new}.": "{intervals} 旧：{old}，新：{new}。",
     "{n:d} of {of:d} open figures would be settled by about {lives:d} engine lives in each sweep (protocol: "
     "lives: {l:d} in the search space).": (
         "{of} 个未定的项目里有 {n} 个，每次测量约 {lives} 次引擎启动就能确定（在搜索空间里设 protocol: lives: {l}）。"
@@ -136,7 +136,7 @@ OF_COMPARISONS = {
     "OLD is of a sweep that was not finished": "旧的测量没有完成",
     "NEW is of a sweep that was not finished": "新的测量没有完成",
     "{name} is of a sweep that was not finished": "{name}的测量没有完成",
-    "not compared: {what}": "没有比较：{what}",
+    "not compared: {what:s}": "没有比较：{what}",
     "{load}: NEW alone has it": "{load}：只有新的有",
     "{load}: OLD alone has it": "{load}：只有旧的有",
     "{load}: the eval set {set} has other content": "{load}：评测集 {set} 的内容不同",
@@ -154,6 +154,7 @@ OF_COMPARISONS = {
     "no speculation, 1 by definition": "不用投机解码，按定义为 1",
     "tokens per step or speedup were not measured": "没有测得每步 token 数或加速比",
     "the whole load": "整个负载",
+    "both": "两者",
     "both: {why}": "两者：{why}",
     "What would tell:": "怎样能分清原因：",
     "The speedup taken apart (NEW / OLD)": "加速比的分解（新 ÷ 旧）",

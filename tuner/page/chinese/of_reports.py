@@ -70,7 +70,7 @@ OF_REPORTS = {
         "每个解码步里读权重要 {a}（{how}）：占基线在并发 1 时 TPOT 的 {share}"
     ),
     "{a:w} GB at {b:w} TB/s": "{a} GB，{b} TB/s",
-    "{label} (`{where}`): {why}": "{label}（`{where}`）：{why}",
+    "{label} (`{where}`): {why:s}": "{label}（`{where}`）：{why}",
     "without speculation too": "不用投机解码时也有",
     "with every draft": "每个草稿模型都有",
     "without speculation too:": "不用投机解码时也有：",
@@ -90,8 +90,8 @@ OF_REPORTS = {
         "÷ 基线的 TPOT。它提议花得少，但不是零，投机解码使引擎改动的设置也算在内。没有匹配的步（1 − 覆盖率）是普"
         "通步：有提议的步变长得更多。"
     ),
-    "{draft} could not be served alone: {why}": "{draft} 不能单独运行：{why}",
-    "{draft} was not served alone: {why}": "{draft} 没有单独运行：{why}",
+    "{draft} could not be served alone: {why:s}": "{draft} 不能单独运行：{why}",
+    "{draft} was not served alone: {why:s}": "{draft} 没有单独运行：{why}",
     "A GPU that is less busy with a draft than without spends the rest waiting for its host: fewer launches would"
     " help it more than less work.": (
         "使用草稿模型时 GPU 占用反而更低，说明其余时间在等主机：减少启动次数比减少计算更有用。"
@@ -120,7 +120,7 @@ OF_REPORTS = {
     "candidate / baseline. The tables above show TPOT beside it.": (
         "以吞吐量为准：固定并发下每秒墙钟时间输出的 token 数，候选配置 ÷ 基线。上面的表格同时给出 TPOT。"
     ),
-    "{what} K curves and plots are of {metric} too.": "{what}K 曲线和图也按 {metric} 计。",
+    "{what:s} K curves and plots are of {metric} too.": "{what}K 曲线和图也按 {metric} 计。",
     "After selection the winner, its closest rival and their baselines were measured again, in rounds of one life"
     " each, started one after another: the best of many single figures is too high on average, and two lives of "
     "one engine can differ by more than the effect.": (
@@ -138,7 +138,7 @@ OF_REPORTS = {
     "{what}; lives differed no more than their repeats explain ({a:w} SD).": (
         "{what}；各次启动之间的差别没有超出重复所能解释的（标准差 {a}）。"
     ),
-    "At temperature {t:d}: {what}": "温度 {t}：{what}",
+    "At temperature {t:d}: {what:s}": "温度 {t}：{what}",
     "{metric} decided, and the rounds are of it; prompts like these are asked of TPOT.": (
         "以 {metric} 为准，各轮也按它计；“对同类提示词”一列按 TPOT 计。"
     ),

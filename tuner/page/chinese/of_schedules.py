@@ -26,7 +26,7 @@ OF_SCHEDULES = {
     ),
     "no figure": "没有数字",
     ", no interval": "，没有区间",
-    "{n:d} of the lives of {label} failed: {why}": "{label} 的启动有 {n} 次失败：{why}",
+    "{n:d} of the lives of {label} failed: {why:s}": "{label} 的启动有 {n} 次失败：{why}",
     "{n:d} of {of:d} rounds of its lives were measured": "它的 {of} 轮启动测了 {n} 轮",
     "it cannot be deployed: {why}": "不能部署：{why}",
     "where its K is another one it runs at {x} of the static K: not worth a schedule": (

@@ -38,7 +38,7 @@ OF_STEP_COSTS = {
     "a step of K = {k:d} takes {x}": "K = {k} 的一步要 {x}",
     "{draft} is probably less than {x:w} faster than its target. Longer verification or the engine's own cost "
     "would look alike.": ("{draft} 很可能比目标模型快不到 {x}。更长的验证或引擎自己的开销看起来也会一样。"),
-    "tuner diagnose MODEL times it alone (--drafts-alone). If it is slow: {what}": (
+    "tuner diagnose MODEL times it alone (--drafts-alone). If it is slow: {what:s}": (
         "tuner diagnose MODEL 可以单独给它计时（--drafts-alone）。如果慢：{what}"
     ),
     "alone it takes {a} a token and the target {b}, {x} ({where}, {n})": (
@@ -118,5 +118,5 @@ OF_STEP_COSTS = {
     "tuner preflight compares both token maps; take a draft of the target's own family.": (
         "tuner preflight 会比较两者的 token；请换与目标模型同一系列的草稿模型。"
     ),
-    "before the start, of {what}: {text}": "启动之前，关于 {what}：{text}",
+    "before the start, of {what}: {text:s}": "启动之前，关于 {what}：{text}",
 }

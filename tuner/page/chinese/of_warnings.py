@@ -10,9 +10,9 @@ OF_WARNINGS = {
     "simulated engine: these figures describe no real model": "引擎是模拟的：这些数字不代表任何真实模型",
     "{what} on {where}, simulated engine": "{what}，设备 {where}，模拟引擎",
     "{what} on {where}, vLLM {version:w}": "{what}，设备 {where}，vLLM {version}",
-    "reduced protocol: {what}": "缩减的测量方案：{what}",
-    "not tried: {label}: {why}": "没有尝试：{label}：{why}",
-    "left out: {what}": "略过：{what}",
+    "reduced protocol: {what:s}": "缩减的测量方案：{what}",
+    "not tried: {label}: {why:s}": "没有尝试：{label}：{why}",
+    "left out: {what:s}": "略过：{what}",
     "{n:d} of {of:d} fresh lives of the finalists were measured": "决赛配置的 {of} 次全新启动测了 {n} 次",
     "{what}: the answer is that of the first {n} or more": "{what}：答案依据前 {n} 次或更多",
     "{what}: the answer is of one engine life, and that of the best of many candidates is too high": (
@@ -98,7 +98,7 @@ OF_WARNINGS = {
     "or less": "或更少",
     "the whole sweep": "整次测量",
     "{labels}: {note}; compared with a baseline of the same arguments": "{labels}：{note}；与同样参数的基线相比",
-    "failed again: {why}": "再次失败：{why}",
+    "failed again: {why:s}": "再次失败：{why}",
     "{label} (`{where}`): {note}: measured": "{label}（`{where}`）：{note}：已测",
     "measured": "已测",
     "Each is compared with its own baseline, started with the same arguments.": (
@@ -128,10 +128,15 @@ OF_WARNINGS = {
         "{n} 个草稿是目标模型的 head，不是能单独运行的模型"
     ),
     # --- advice of an artifact
-    "vLLM has no switch that speculates up to a concurrency. Route so that an engine with {what} runs at most {n}"
-    " at once, and send what is above to engines with {other}.{slower:o}": (
+    "vLLM has no switch that speculates up to a concurrency. Route so that an engine with {what} runs at most {n} at o"
+    "nce, and send what is above to engines with {other}.": (
         "vLLM 没有“并发到多少为止才投机”的开关。请用路由保证使用 {what} 的引擎最多同时运行 {n}，其余的交给使用 "
-        "{other} 的引擎。{slower}"
+        "{other} 的引擎。"
+    ),
+    "vLLM has no switch that speculates up to a concurrency. Route so that an engine with {what} runs at most {n} at o"
+    "nce, and send what is above to engines with {other}. It was measured to be slower at {m}.": (
+        "vLLM 没有“并发到多少为止才投机”的开关。请用路由保证使用 {what} 的引擎最多同时运行 {n}，其余的交给使用 "
+        "{other} 的引擎。测得它在并发 {m} 时更慢。"
     ),
     "It was measured to be slower at {n}.": "测得它在并发 {n} 时更慢。",
     "{n:d} requests at once": "同时 {n} 个请求",

@@ -16,6 +16,7 @@ REPORT = {
     "not_copied": "已选中，请用键盘复制",
     "figures": "这张图的数据",
     "next": "下一步：",
+    "gap": "",
     "scrolls": "表格，可横向滚动：{caption}",
     "table": "表格",
     "made_by": "由 tuner {version} 生成，只依据{source}。本页不加载任何外部资源。",

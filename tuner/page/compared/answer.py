@@ -36,9 +36,9 @@ def _tiles(of: Compared) -> Iterator[Tile]:
     first = found.best[0]
     for label, side, best in (("tile_old", of.old.side, first.old), ("tile_new", of.new.side, first.new)):
         found_speedup = answer_at(side, first.temperature).measured.expected_speedup
-        parts = (interval_words(words, found_speedup), words.told(best))
         value = "-" if found_speedup.value is None else f"{found_speedup.value:.2f}x"
-        yield Tile(words(label), value, "; ".join(filter(None, parts)))
+        interval = interval_words(words, found_speedup)
+        yield Tile(words(label), value, words("tile_of", interval=interval, what=best) if interval else best)
     deciding = [row for row in found.rows if row.decides]
     told = sum(row.outcome is not Outcome.CANNOT_TELL or row.not_worse for row in deciding)
     value = words("tile_judged_value", n=told, of=len(deciding))

@@ -15,6 +15,7 @@ COMPARISON = {
     # --- the answer
     "tile_old": "OLD: speedup",
     "tile_new": "NEW: speedup",
+    "tile_of": "{interval}; {what}",
     "tile_judged": "Figures that decide",
     "tile_judged_value": "{n} of {of}",
     "tile_judged_detail": "can be told",

@@ -16,6 +16,7 @@ REPORT = {
     "not_copied": "Selected: copy it with the keyboard",
     "figures": "Figures of this chart",
     "next": "Next:",
+    "gap": " ",
     "scrolls": "Table, scrolls sideways: {caption}",
     "table": "table",
     "made_by": "Written by tuner {version} from {source}. It loads nothing from anywhere.",

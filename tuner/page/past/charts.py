@@ -13,7 +13,7 @@ from tuner.page.view import Block, Chart, Charts, Rule, Table, Text, Tick, texts
 
 MOST_LOADS = 4
 """Load points in a chart; the newest sweep's first ones."""
-_DATES_APART = 78.0
+_DATES_APART = 92.0
 """Units along x that a date needs for its words."""
 _Take = Callable[[Sweep], MeasuredFigure | None]
 
