@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from tuner.errors import PoolError
+from tuner.errors import PoolError, WorkerGone
 from tuner.measuring import MAX_ATTEMPTS, Measuring
 from tuner.pool import Job, Result
 from tuner.prepare import SweepRequest, prepare
@@ -62,10 +62,11 @@ class Given:
 
 
 class Workers:
-    """A pool whose jobs end at once; the first `losses` of them with their worker lost."""
+    """A pool whose jobs end at once: the first `losses` with their worker lost, those of `gone` with WorkerGone."""
 
-    def __init__(self, count: int = 1, losses: int = 0) -> None:
+    def __init__(self, count: int = 1, losses: int = 0, gone: Sequence[int] = ()) -> None:
         self.notes: list[str] = []
+        self._gone = list(gone)
         self.workers = [replace(WORKER, device_key=f"node/{n}") for n in range(count)]
         self.specs: list[TrialSpec] = []
         self.together: list[set[Role]] = []
@@ -84,6 +85,8 @@ class Workers:
         self.together.append({spec.role for spec in self._running.values()})
         worker = min(self._running)
         spec = self._running.pop(worker)
+        if worker in self._gone:
+            return [(worker, WorkerGone("its node was lost", "look"))]
         if self._losses:
             self._losses -= 1
             return [(worker, PoolError("the worker died", "look"))]
@@ -156,6 +159,34 @@ def test_a_lost_worker_is_no_answer_until_it_was_lost_too_often(measured: Any) -
     (record,) = measured(stubborn, Given(Task(Role.DRAFT_ALONE, PLAIN, served="good")))
     assert record.failure is not None and record.failure.kind is FailureKind.WORKER_LOST
     assert record.served == "good" and len(stubborn.specs) == MAX_ATTEMPTS
+
+
+def test_a_candidate_that_ends_its_workers_is_tried_so_often_in_all_and_not_on_each_device(measured: Any) -> None:
+    stubborn = Workers(count=5, losses=99)
+    (record,) = measured(stubborn, Given(Task(Role.CANDIDATE, PLAIN)))
+    assert record.failure is not None and record.failure.kind is FailureKind.WORKER_LOST
+    assert len(stubborn.specs) == MAX_ATTEMPTS
+
+
+def test_a_worker_that_is_gone_is_done_without_and_the_last_one_ends_the_sweep(measured: Any) -> None:
+    pool = Workers(count=2, gone=[0])
+    fresh = measured(pool, Given(*[Task(Role.BASELINE, PLAIN)] * 4))
+    assert {record.worker.device_key for record in fresh} == {"node/1"}
+    assert len(pool.specs) == 4, "one of them was begun where nothing could"
+    with pytest.raises(PoolError, match="no worker is left; of the last one: its node was lost") as raised:
+        measured(Workers(count=2, gone=[0, 1]), Given(*[Task(Role.BASELINE, PLAIN)] * 4))
+    assert "finished trials are kept" in raised.value.next_step
+
+
+def test_a_worker_that_joins_gets_work(measured: Any) -> None:
+    class Growing(Workers):
+        def wait(self, timeout_s: float) -> list[Result]:
+            if len(self.workers) < 2:
+                self.workers.append(replace(WORKER, device_key="node/late"))
+            return super().wait(timeout_s)
+
+    fresh = measured(Growing(), Given(*[Task(Role.BASELINE, PLAIN)] * 4))
+    assert [record.worker.device_key for record in fresh].count("node/late") >= 1
 
 
 def test_what_cannot_be_run_is_kept_with_its_reason_and_starts_nothing(measured: Any) -> None:

@@ -21,12 +21,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tuner.errors import EngineCrashed, PoolError
+from tests.faults.matrix import Group, fault
+from tuner.errors import EngineCrashed, InputError, PoolError
 from tuner.pool import Job, Pool, open_pool
-from tuner.pool.cluster import connected
+from tuner.pool.cluster import address_for, connected, endpoint
 from tuner.pool.cores import parse_cpu_list, partition
 from tuner.pool.host import Gpu, HostFacts, look_around
-from tuner.pool.plan import Node, check_hosts, places, worker_facts
+from tuner.pool.plan import Node, check_hosts, joining, places, worker_facts
+from tuner.pool.reasons import reason
 from tuner.records import WorkerFacts
 
 # ---- which cores
@@ -104,6 +106,14 @@ def test_a_group_that_fits_no_node_is_refused(nodes: list[Node], group: int) -> 
         places(nodes, group, None)
 
 
+def test_a_node_that_joins_gets_workers_like_the_others_as_far_as_there_is_room() -> None:
+    assert [place.gpus for place in joining(node(1, 5), 2, None)] == [2, 2]
+    assert joining(node(1), 2, None) == ()
+    assert len(joining(node(1, 8), 1, 3)) == 3
+    assert joining(node(1, 8), 1, 0) == ()
+    assert len(joining(node(1, 8), 0, None)) == 1, "engines on the CPU"
+
+
 def test_names_and_cores_of_workers() -> None:
     gpus = [Gpu("0", "GPU-a", "H200", frozenset({2, 3})), Gpu("1", "GPU-b", "H200", frozenset({0, 1}))]
     one, two = worker_facts([node(1, 2)] * 2, [host(gpus=(gpus[0],)), host(gpus=(gpus[1],))])
@@ -130,6 +140,66 @@ def test_a_host_that_lacks_something_is_named_with_all_of_it() -> None:
     bad = replace(host("gpu7"), missing=("/models/a", "/venv/bin/python"), tuner_version="0.9")
     with pytest.raises(PoolError, match=r"gpu7 has tuner 0\.9, not 1\.0; gpu7 has no /models/a; gpu7 has no /venv"):
         check_hosts([host(), bad, bad], "1.0")
+
+
+def test_a_host_with_another_engine_is_named() -> None:
+    with pytest.raises(PoolError, match=r"^gpu7: its engine is vllm==0\.31\.0"):
+        check_hosts([host(), replace(host("gpu7"), differs="its engine is vllm==0.31.0, not vllm==0.32.0")], "1.0")
+    assert look_around((), ("/no/such/python",), lambda: pytest.fail("asked what is not there")).differs == ""
+    assert look_around((), (), lambda: "another").differs == "another"
+
+
+# ---- where to connect to
+
+
+@pytest.mark.parametrize(
+    ("kind", "variables", "address"),
+    [
+        ("ray", {}, "local"),
+        ("ray", {"RAY_ADDRESS": "local"}, "local"),
+        ("cluster", {"RAY_ADDRESS": "head:6379"}, "head:6379"),
+        ("cluster", {"RAY_ADDRESS": "auto"}, "auto"),
+        ("ray", {"RAY_ADDRESS": "head:6379", "RAY_JOB_CONFIG_JSON_ENV_VAR": "{}"}, "head:6379"),
+        ("ray", {"RAY_ADDRESS": "head:6379"}, None),
+        ("ray", {"RAY_ADDRESS": "auto"}, None),
+        ("cluster", {}, None),
+    ],
+)
+def test_a_cluster_has_to_be_named_and_asked_for(
+    monkeypatch: pytest.MonkeyPatch, kind: Any, variables: dict[str, str], address: str | None
+) -> None:
+    for name in ("RAY_ADDRESS", "RAY_JOB_CONFIG_JSON_ENV_VAR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    if address is not None:
+        assert address_for(kind) == address
+        return
+    with pytest.raises(InputError, match="RAY_ADDRESS") as refused:
+        address_for(kind)
+    assert refused.value.exit_code == 2
+
+
+def test_addresses_that_name_a_host() -> None:
+    assert endpoint("10.0.0.1:6379") == ("10.0.0.1", 6379)
+    assert endpoint("ray://[::1]:10001") == ("::1", 10001)
+    assert [endpoint(address) for address in ("", "auto", "local", "head", "head:port")] == [None] * 5
+
+
+@pytest.mark.parametrize(
+    ("text", "telling"),
+    [
+        ("The actor died.\nIt exited because of a signal.\n", "It exited because of a signal."),
+        (
+            "1 worker(s) were killed as the node is low on memory.\nSee docs because they help.",
+            "1 worker(s) were killed",
+        ),
+        ("It is over.\nLook there.", "It is over."),
+        ("", "ValueError"),
+    ],
+)
+def test_the_telling_line_of_what_ray_says(text: str, telling: str) -> None:
+    assert reason(ValueError(text)).startswith(telling)
 
 
 # ---- what both kinds of pool do
@@ -307,6 +377,12 @@ def test_a_worker_per_pair_of_gpus_with_cores_of_its_own(pairs: Pool) -> None:
         assert not set(pairs.workers[0].cpu_cores) & set(pairs.workers[1].cpu_cores)
 
 
+@fault(
+    Group.CLUSTER,
+    "a worker process is killed beside others",
+    sees="`the worker on ... was lost: ...`",
+    keeps="the jobs of all other workers; its next job gets a new process with the same GPUs and cores",
+)
 def test_a_killed_worker_costs_its_own_job_only_and_is_replaced(pairs: Pool, tmp_path: Path) -> None:
     for worker in range(2):
         pairs.start(worker, looks_at_its_process())
@@ -355,6 +431,12 @@ def test_a_group_that_never_fits_is_refused_at_once(four_gpus: None) -> None:
     assert time.monotonic() - began < 5.0
 
 
+@fault(
+    Group.CLUSTER,
+    "a node lacks the engine or a model",
+    sees="`HOST has no /path` before the first trial, exit code 3",
+    keeps="its GPUs are given back to the cluster",
+)
 def test_a_node_that_lacks_a_path_is_refused_and_its_gpus_given_back(four_gpus: None) -> None:
     for _ in range(2):
         with (

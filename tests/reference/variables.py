@@ -10,7 +10,7 @@ VARIABLES = {
     "TUNER_RAY_JOBS": "dashboard of a Ray cluster on which `tuner serve` runs sweeps, as `--ray-jobs`",
     "CI": "set and not 0 or false: nothing is downloaded, `--download` or not",
     "NO_COLOR": "set and not empty: no colours",
-    "RAY_ADDRESS": "the Ray cluster to use; without it one is started on this machine",
+    "RAY_ADDRESS": "the Ray cluster that `--pool cluster` uses",
     "RAY_AUTH_MODE": "`token` where that cluster asks for one; `tuner doctor` looks whether there is one",
     "RAY_AUTH_TOKEN": "that token",
     "RAY_AUTH_TOKEN_PATH": "a file that has it, without it `~/.ray/auth_token`",

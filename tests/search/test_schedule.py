@@ -54,6 +54,20 @@ def run(schedule: Scheduler, device: str = "gpu0", failing: tuple[Candidate, ...
     return tasks
 
 
+def test_a_device_that_joins_later_begins_with_its_own_baseline_and_counts_as_a_device() -> None:
+    schedule = scheduler([with_k(1), with_k(2), with_k(3)])
+    first = schedule.next("gpu0")
+    assert first is not None
+    schedule.finished(record(first.role, first.candidate, "gpu0"))
+    joined = schedule.next("gpu1")
+    assert joined is not None and joined.role is Role.BASELINE
+    schedule.finished(record(joined.role, joined.candidate, "gpu1"))
+    lost = schedule.next("gpu1")
+    assert lost is not None and lost.role is Role.CANDIDATE
+    schedule.gone(lost, "gpu0")
+    assert not any(task.skip for task in run(schedule, "gpu1")), "the one that joined has a baseline that works"
+
+
 def test_baseline_comes_first_and_again_last() -> None:
     tasks = run(scheduler([BASE, with_k(1), with_k(2)]))
     assert [task.role for task in tasks] == [Role.BASELINE, Role.CANDIDATE, Role.CANDIDATE, Role.BASELINE_AGAIN]
