@@ -66,11 +66,17 @@ class RayJobs:
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
+        from ray.exceptions import RayError
         from ray.job_submission import JobSubmissionClient
 
         try:
             yield JobSubmissionClient(self._address)
-        except (RuntimeError, OSError, ValueError) as error:  # what Ray raises for a refusal, and requests for the rest
+        except (
+            RayError,
+            RuntimeError,
+            OSError,
+            ValueError,
+        ) as error:  # what Ray raises for a refusal, and requests for the rest
             first = str(error).partition("\n")[0]
             hint = (
                 "Check that the cluster's dashboard runs there: it needs pip install 'ray[default]' on its head node."
