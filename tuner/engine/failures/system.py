@@ -44,8 +44,7 @@ _TOO_LONG = re.compile(
     r"longer than the maximum model length of (?P<length>\d{1,12})"
 )
 _WITH_SPECULATION = re.compile(r"(?P<what>[^.:\n]{0,120}not (?:yet )?supported with speculative decoding)")
-_DECLINED = re.compile(r"HTTP [45]\d\d|server error in the stream|^(?!.*the first: )")
-"""Its own words, or a refusal that does not say how it was told."""
+_DECLINED = re.compile(r"HTTP [45]\d\d|server error in the stream")
 _STATUS = re.compile(r"HTTP (?P<status>[45]\d\d)")
 
 
