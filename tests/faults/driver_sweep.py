@@ -40,9 +40,9 @@ REAL_SPACE = """
 engine_args: {max_model_len: 1024, max_num_seqs: 4, enforce_eager: true, gpu_memory_utilization: 0.3}
 env: {VLLM_CPU_KVCACHE_SPACE: "1", VLLM_CPU_NUM_OF_RESERVED_CPU: "0"}
 drafts:
-  - {name: good, method: draft_model, model: demo:good, k: [3]}
+  - {name: ngram, method: ngram, options: {prompt_lookup_min: 1, prompt_lookup_max: 3}, k: [2]}
 load_points:
-  - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 12}
+  - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 8}
 protocol: {repeats: 1, lives: 1, warmup_requests: 1}
 """
 PROMPTS = "".join(f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(8))
@@ -58,7 +58,7 @@ drafts:
 class Place:
     """A directory with what a sweep reads, and everything that it writes.
 
-    lives: of the finalists, 1 for none.  real: with vLLM's CPU build and the demo models, on Ray.
+    lives: of the finalists, 1 for none.  real: with vLLM's CPU build and a demo model, on Ray.
     """
 
     path: Path
@@ -83,7 +83,7 @@ class Place:
     @property
     def arguments(self) -> list[str]:
         """Of `tuner`."""
-        target = ["demo:target"] if self.real else ["any", "--engine", "sim:sim.yaml"]
+        target = ["demo:original"] if self.real else ["any", "--engine", "sim:sim.yaml"]
         return ["sweep", *target, "--space", "space.yaml", "--out", "run", "--json"]
 
     @property

@@ -8,12 +8,14 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import Literal
 from urllib.parse import urlsplit
 
 from tuner.errors import InputError, PoolError
 from tuner.pool.nodes import Nodes, answers
+from tuner.pool.ray_files import ray_files
 
 LOCAL = "local"
 _OBJECT_STORE_BYTES = 256 * 2**20  # results are request samples, a few MB each; the default is 30 % of all memory
@@ -62,13 +64,14 @@ def connected(address: str = LOCAL, num_gpus: int | None = None) -> Iterator[Nod
     if ray.is_initialized():
         yield Nodes()
         return
-    with _signal_handlers_kept():
-        _init(address, num_gpus)
-    _hush_reports()
-    try:
-        yield Nodes()
-    finally:
-        ray.shutdown()
+    with ray_files() if address == LOCAL else nullcontext() as files:
+        with _signal_handlers_kept():
+            _init(address, num_gpus, files)
+        _hush_reports()
+        try:
+            yield Nodes()
+        finally:
+            ray.shutdown()
 
 
 def already_connected() -> bool:
@@ -90,7 +93,7 @@ def _quiet_and_private(*, alone: bool) -> None:
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
 
 
-def _init(address: str, num_gpus: int | None) -> None:
+def _init(address: str, num_gpus: int | None, files: Path | None) -> None:
     import ray
 
     head = endpoint(address)
@@ -102,6 +105,7 @@ def _init(address: str, num_gpus: int | None) -> None:
                 address,
                 num_gpus=num_gpus,
                 object_store_memory=_OBJECT_STORE_BYTES,
+                _temp_dir=str(files),
                 include_dashboard=False,
                 log_to_driver=False,
                 logging_level=logging.ERROR,
@@ -111,7 +115,7 @@ def _init(address: str, num_gpus: int | None) -> None:
     except (ConnectionError, RuntimeError, ValueError, OSError, ray.exceptions.RayError) as error:
         first = str(error).partition("\n")[0]
         if address == LOCAL:
-            raise PoolError(f"Ray did not start: {first}", "Look into /tmp/ray/session_latest/logs.") from error
+            raise PoolError(f"Ray did not start: {first}", f"Look into {files}/session_latest/logs.") from error
         raise _unusable(address, first) from error
 
 

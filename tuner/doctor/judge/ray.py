@@ -34,7 +34,7 @@ def _workers(facts: RayFacts) -> Check:
 
 def _started(facts: RayFacts) -> tuple[Check, ...]:
     if facts.problem:
-        step = "Look into /tmp/ray/session_latest/logs; `--pool local` does without Ray."
+        step = "Look into /tmp/tuner-ray-*/session_latest/logs; `--pool local` does without Ray."
         return (Check("ray_start", State.FAIL, f"a local Ray did not start: {facts.problem}", step),)
     if facts.started_s is None:
         return ()
