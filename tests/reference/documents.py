@@ -55,8 +55,9 @@ def anchors(text: str) -> set[str]:
 
 
 def shown_lines(text: str) -> list[str]:
-    """Return the lines of blocks of code."""
-    return [line for token in _PARSER.parse(text) if token.type == "fence" for line in token.content.splitlines()]
+    """Return the lines of blocks of code, one that goes on behind a backslash as a whole."""
+    blocks = (token.content.replace("\\\n", " ") for token in _PARSER.parse(text) if token.type == "fence")
+    return [line for block in blocks for line in block.splitlines()]
 
 
 def _tokens(text: str) -> Iterator[Token]:
