@@ -259,7 +259,8 @@ def decisions(place: Place) -> dict[str, Any]:
     }
     return {
         "finished": artifact["finished"],
-        "answers": [
+        "answers": place.real  # what a few prompts on a real engine say differs from run to run
+        or [
             {"temperature": answer["temperature"], "verdict": answer["verdict"], "recommended": answer["recommended"]}
             for answer in artifact["answers"]
         ],
