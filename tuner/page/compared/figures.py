@@ -9,7 +9,7 @@ from tuner.compare import Outcome
 from tuner.compare.judged import Row
 from tuner.compare.words import cells, confidence_words, taken_apart
 from tuner.page.compared.given import Compared
-from tuner.page.view import Block, Cell, Points, Span, Table, Text, texts
+from tuner.page.view import Block, Cell, Points, Span, Table, Text
 from tuner.records import LoadPoint
 
 LEAST_REACH = 1.15
@@ -49,10 +49,16 @@ def _table(of: Compared, load: LoadPoint, reach: float) -> Table:
     rows = []
     for row in (row for row in of.found.rows if row.load_point.key == load.key):
         _, figure, setting, old, new, ratio, tolerance, verdict = map(words.told, cells(row))
-        numbers = texts((old, new, ratio), numbers_from=0)
+        numbers = [_number(text) for text in (old, new, ratio)]
         judged = Cell(verdict, words("rows_tolerance", tolerance=tolerance))
         rows.append((Cell(figure, setting), judged, *numbers, Cell("", span=_span(row, reach))))
     return Table(words("rows_at", load=load.label), tuple(head), tuple(rows), load.key)
+
+
+def _number(text: str) -> Cell:
+    """Return "1.50x (1.40-1.60)" as a cell with the interval below the value."""
+    value, _, interval = text.partition(" (")
+    return Cell(value, interval.removesuffix(")"), number=True)
 
 
 def _span(row: Row, reach: float) -> Span | None:
