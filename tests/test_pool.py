@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tests.faults.matrix import Group, fault
 from tuner.errors import EngineCrashed, InputError, PoolError
 from tuner.pool import Job, Pool, open_pool
-from tuner.pool.cluster import address_for, connected, endpoint
+from tuner.pool.cluster import _signal_handlers_kept, address_for, connected, endpoint
 from tuner.pool.cores import parse_cpu_list, partition
 from tuner.pool.host import Gpu, HostFacts, look_around
 from tuner.pool.plan import Node, check_hosts, joining, places, worker_facts
@@ -458,6 +458,23 @@ def test_a_cluster_of_our_own_listens_on_loopback_alone(four_gpus: None) -> None
 
 def test_sigterm_stays_ours(four_gpus: None) -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_sigterm_that_ray_answers_while_it_starts_reaches_our_handler() -> None:
+    class Ours(BaseException):
+        pass
+
+    def ours(*_: object) -> None:
+        raise Ours
+
+    before = signal.signal(signal.SIGTERM, ours)
+    try:
+        with pytest.raises(Ours), _signal_handlers_kept():
+            signal.signal(signal.SIGTERM, lambda signum, _: sys.exit(signum))  # as ray.init does
+            signal.raise_signal(signal.SIGTERM)
+        assert signal.getsignal(signal.SIGTERM) is ours
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("variable", ["HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME", "XDG_CACHE_HOME"])

@@ -140,5 +140,9 @@ def _signal_handlers_kept() -> Iterator[None]:
     before = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit:  # Ray's answer to a SIGTERM that came meanwhile, which is for our own handler
+        signal.signal(signal.SIGTERM, before)
+        signal.raise_signal(signal.SIGTERM)
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
