@@ -24,7 +24,7 @@ target := $(or $(TARGET),demo:target)
 space := $(or $(SPACE),$(if $(TARGET),,demo))
 needs_demo := $(if $(filter sim%,$(ENGINE)),,$(if $(filter demo:%,$(target)),demo))
 
-.PHONY: help sweep test lint test-real bench bench-truth bench-search bench-compare verify-client demo clean
+.PHONY: help sweep test lint test-real bench bench-truth bench-search bench-compare bench-kills verify-client demo clean
 
 help: ## list the verbs
 	@echo "make sweep [TARGET=<model directory or hub id>] [SPACE=] [EVAL_SET=] [OUT=] [ENGINE=] [ARGS=]"
@@ -57,6 +57,10 @@ bench-search: $(READY) ## which search finds the best K in the fewest engine sta
 
 bench-compare: $(READY) ## does tuner compare name rightly what an upgrade changed, without engines (ARGS=--keep for docs/)
 	$(BIN)/python -m tests.comparebench $(ARGS)
+
+bench-kills: $(READY) ## sweeps whose driver is killed and stopped at random moments: is anything lost or left? (ARGS=--keep for docs/)
+	$(BIN)/python -m tests.faults.kills $(ARGS)
+	$(BIN)/python -m tests.faults.stops $(ARGS)
 
 verify-client: $(READY) $(needs_demo) ## one real engine, our load client and `vllm bench serve` in turn: do they agree?
 	$(BIN)/python -m tests.verify.client $(if $(ENGINE),--engine "$(ENGINE)") $(if $(TARGET),--target "$(TARGET)") \
