@@ -17,6 +17,7 @@ import psutil
 
 from tuner.hardware import cpu_model
 from tuner.records import EvalSet, Json, LoadPoint, Protocol, canonical_json
+from tuner.records.redaction import without_credentials_json
 
 
 def profile_identity(profile: str | None) -> str | None:
@@ -48,8 +49,8 @@ def fingerprint(
         "target": dict(target),
         "drafts": {name: dict(identity) for name, identity in sorted(drafts.items())},
         "eval_sets": {eval_set.name: eval_set.sha256 for eval_set in eval_sets},
-        "engine_args": dict(engine_args),
-        "env": dict(env),
+        "engine_args": without_credentials_json(dict(engine_args)),
+        "env": without_credentials_json({**env}),
         "load_points": [point.key for point in load_points],
         "protocol": {
             "repeats": protocol.repeats,

@@ -24,7 +24,7 @@ from tuner.page.given import Given
 from tuner.page.pages import pages
 from tuner.page.words import Words
 from tuner.plots import save_plots
-from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial, TrialRecord
+from tuner.records import Figure, Findings, Json, Role, RunManifest, Trial, TrialRecord, without_credentials_json
 from tuner.report_page import report_markdown, report_parts
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
@@ -76,8 +76,8 @@ def _manifest_adapter() -> TypeAdapter[RunManifest]:
 
 
 def manifest_json(manifest: RunManifest) -> dict[str, Json]:
-    """Return the manifest as the store keeps it."""
-    dumped = _manifest_adapter().dump_python(manifest, mode="json")
+    """Return the manifest as the store keeps it: without the credentials of URLs."""
+    dumped = without_credentials_json(_manifest_adapter().dump_python(manifest, mode="json"))
     assert isinstance(dumped, dict)
     return dumped
 

@@ -97,7 +97,7 @@ def run_trial(spec: TrialSpec, worker: WorkerFacts, report: Callable[[str], None
     try:
         life.run(Work(spec.candidate, spec.load_points, spec.eval_sets, spec.protocol, spec.role), report)
     except EngineError as error:
-        failure = describe_failure(error, logscan.read_log(life.launch.log_path), life.ending(spec.engine.version))
+        failure = describe_failure(error, life.launch.log, life.ending(spec.engine.version))
     measured = life.measured if failure is None else None
     record = TrialRecord(
         number=spec.number,

@@ -15,7 +15,7 @@ from optuna.trial import TrialState
 
 from tuner.errors import InputError
 from tuner.records import Candidate, Json, Speculation
-from tuner.search.database import open_storage, without_password
+from tuner.search.database import open_storage
 from tuner.search.samplers import Search
 from tuner.search.study import Done, Study
 
@@ -297,11 +297,6 @@ def test_a_storage_that_cannot_be_used_is_one_clear_error(storage: str) -> None:
         Study.open(storage, "run-1", GRID, TEMPERATURES, IN_ORDER)
     assert "secret" not in str(caught.value)
     assert caught.value.next_step
-
-
-def test_passwords_are_hidden() -> None:
-    assert without_password("postgresql+psycopg2://me:s:e@host/db") == "postgresql+psycopg2://me:***@host/db"
-    assert without_password("sqlite:////a/b@c.db") == "sqlite:////a/b@c.db"
 
 
 def test_arguments_that_are_lists_or_missing_become_choices(opened: Callable[..., Study], url: str) -> None:

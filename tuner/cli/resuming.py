@@ -11,7 +11,7 @@ from pathlib import Path
 
 _KEPT = ("CUDA_VISIBLE_DEVICES", "RAY_ADDRESS", "TUNER_REGISTRY")
 """Variables that decide where a sweep runs and is kept; it may have been given them for this one command."""
-_HIDDEN = ":***@"
+_HIDDEN = "***"
 
 
 def resume_command(arguments: Sequence[str], env: Mapping[str, str] = os.environ, program: str | None = None) -> str:
@@ -20,12 +20,12 @@ def resume_command(arguments: Sequence[str], env: Mapping[str, str] = os.environ
     A password in it is hidden, and it says so.  program: how this process was called, None for sys.argv[0].
     """
     from tuner.engine.environment import shaping_env
-    from tuner.search.database import without_password
+    from tuner.records.redaction import without_credentials
 
     shaping = {**{name: env[name] for name in _KEPT if name in env}, **shaping_env(env, {})}
-    settings = [f"{name}={shlex.quote(without_password(value))}" for name, value in sorted(shaping.items())]
+    settings = [f"{name}={shlex.quote(without_credentials(value))}" for name, value in sorted(shaping.items())]
     called = _called(sys.argv[0] if program is None else program)
-    command = " ".join([*settings, shlex.join([*called, *map(without_password, arguments)])])
+    command = " ".join([*settings, shlex.join([*called, *map(without_credentials, arguments)])])
     return command + ("  # with the password in place of ***" if _HIDDEN in command else "")
 
 

@@ -175,9 +175,9 @@ def _both(requests: Sequence[SweepRequest], session: SessionArguments, *, as_jso
 
 def command_line() -> tuple[str, ...]:
     """Return how this was called, without passwords."""
-    from tuner.search.database import without_password
+    from tuner.records.redaction import without_credentials
 
-    return ("tuner", *map(without_password, sys.argv[1:]))
+    return ("tuner", *map(without_credentials, sys.argv[1:]))
 
 
 def swept(request: SweepRequest, session: SessionArguments) -> SweepResult:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-REDACTED = "***"
+from tuner.records.redaction import REDACTED, is_secret_name, redacted, without_credentials, without_json_secrets
 
 _FIXED_ENV = {
     "DO_NOT_TRACK": "1",
     "HF_HUB_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
     "PYTHONSAFEPATH": "1",  # A directory named vllm where the tuner was started must not be imported as the engine.
     "PYTHONUNBUFFERED": "1",  # Progress is read from the log.
+    "RAY_USAGE_STATS_ENABLED": "0",
     "VLLM_NO_USAGE_STATS": "1",
 }
 # VLLM_PORT is the base of an internal port scan, and Kubernetes sets it (and its kin) for a service named vllm.
@@ -28,8 +30,8 @@ _NOT_SHAPING = re.compile(
     r"VLLM_(CONFIGURE_LOGGING|DO_NOT_TRACK|USAGE_SOURCE|CONFIG_ROOT|ASSETS_CACHE.*|RPC_BASE_PATH)|CUDA_MPS_.*_DIRECTORY|"
     r"(CUDA|TORCH|TRITON|NCCL)_(HOME|PATH|VERSION)|.*_CACHE_(ROOT|DIR|PATH|MAXSIZE)"
 )
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL", re.IGNORECASE)
-_SECRET_FLAG = re.compile(r"--(api-key|hf-token)(=.*)?", re.IGNORECASE)
+_FLAG = re.compile(r"--([\w.-]+)(=.*)?", re.DOTALL)
+_OF_A_FILE = re.compile(r"(?:file|path)$")  # --ssl-keyfile says where a key is
 
 
 def engine_env(inherited: Mapping[str, str], own: Mapping[str, str], api_key: str) -> dict[str, str]:
@@ -40,16 +42,21 @@ def engine_env(inherited: Mapping[str, str], own: Mapping[str, str], api_key: st
 
 def recorded_env(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that shape the engine: `own` and those that vLLM and its libraries read; no secrets."""
+    return {name: without_credentials(value) for name, value in _kept(env, own).items()}
+
+
+def _kept(env: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     names = sorted(name for name in env if name in own or _RECORDED_ENV.fullmatch(name))
-    return {name: env[name] for name in names if not _SECRET_NAME.search(name)}
+    return {name: env[name] for name in names if not is_secret_name(name)}
 
 
 def shaping_env(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that an engine's figures may depend on: `own`, and what it inherits of such.
 
-    Devices, caches, paths and log settings are left out, and so is what is the same for every engine.
+    Devices, caches, paths and log settings are left out, and so is what is the same for every engine. URLs have their
+    credentials yet, which engines may need: whoever writes them down leaves those out.
     """
-    env = recorded_env(engine_env(inherited, own, ""), {})
+    env = _kept(engine_env(inherited, own, ""), {})
     shaping = {name: env[name] for name in env if name not in _FIXED_ENV and not _NOT_SHAPING.fullmatch(name)}
     return {**shaping, **own}
 
@@ -59,12 +66,13 @@ def redacted_command(command: tuple[str, ...], api_key: str) -> tuple[str, ...]:
     shown: list[str] = []
     hide_next = False
     for word in command:
-        flag = _SECRET_FLAG.fullmatch(word)
+        flag = _FLAG.fullmatch(word)
+        secret = bool(flag and is_secret_name(flag[1]) and not _OF_A_FILE.search(flag[1]))
         if hide_next:
             shown.append(REDACTED)
-        elif flag and flag[2]:
+        elif flag and secret and flag[2]:
             shown.append(f"--{flag[1]}={REDACTED}")
         else:
-            shown.append(word.replace(api_key, REDACTED) if api_key else word)
-        hide_next = bool(flag and not flag[2]) and not hide_next
+            shown.append(without_json_secrets(redacted(word, [api_key] if api_key else ())))
+        hide_next = bool(flag and secret and not flag[2]) and not hide_next
     return tuple(shown)

@@ -22,11 +22,13 @@ from pathlib import Path
 
 from tuner.device_lock import descriptors
 from tuner.engine import logscan, readiness
+from tuner.engine.concealing import conceal
 from tuner.engine.environment import engine_env, recorded_env, redacted_command
 from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
 from tuner.engine.memory_log import engine_memory
 from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
+from tuner.records.redaction import redacted, secrets_of
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 STARTING = "starting engine"
@@ -56,6 +58,16 @@ class Launch:
     stall_timeout_s: float
     version: str
     stop_grace_s: float = STOP_GRACE_S
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """What of the engine's environment must not be written down."""
+        return secrets_of(engine_env(os.environ, self.env, self.api_key))
+
+    @property
+    def log(self) -> str:
+        """The engine's log so far, see `logscan.read_log`, without secrets."""
+        return redacted(logscan.read_log(self.log_path), self.secrets)
 
 
 def free_port() -> int:
@@ -155,7 +167,7 @@ class Supervised:
 
     def _crash(self) -> EngineCrashed:
         after = f"after {time.monotonic() - self.started_s:.1f} s"
-        cause = logscan.first_cause(logscan.read_log(self._launch.log_path))
+        cause = logscan.first_cause(self._launch.log)
         code = None
         if "failed" in self._events:
             what, cause = f"The engine could not be started: {self._events['failed']['error']}", ""
@@ -216,6 +228,7 @@ def running_engine(launch: Launch, on_phase: Callable[[str], None] = _silent) ->
             on_phase("stopping engine")
         finally:
             supervised.stop()
+            conceal(launch.log_path, launch.secrets)
         missing = wait_for_memory(memory_before, lambda: used_gpu_memory(devices))
     if missing:
         more = ", ".join(f"GPU {name}: {size / 2**30:.1f} GiB" for name, size in missing.items())
@@ -253,7 +266,7 @@ def _ready(launch: Launch, supervised: Supervised, on_phase: Callable[[str], Non
 
 def launched_facts(launch: Launch) -> EngineFacts:
     """Return what is known of an engine from its launch and its log; also of one that never got ready (start_s 0)."""
-    log = logscan.read_log(launch.log_path)
+    log = launch.log
     env = engine_env(os.environ, launch.env, launch.api_key)
     return EngineFacts(
         version=launch.version,

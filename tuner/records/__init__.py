@@ -50,6 +50,7 @@ from tuner.records.measurement import (
 from tuner.records.notice import ChangedSettings, Confidence, Diagnosis, Level, Notice
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
+from tuner.records.redaction import without_credentials_json
 from tuner.records.run import RunManifest
 from tuner.records.scheduled import ScheduleAnswer, SchedulePoint
 from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, Surface
@@ -126,4 +127,5 @@ __all__ = [
     "canonical_json",
     "short_hash",
     "slug",
+    "without_credentials_json",
 ]

@@ -18,8 +18,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from tuner.errors import OutputError
+from tuner.records.redaction import without_credentials
 from tuner.registry.entry import ENTRY_FILE
-from tuner.search.database import without_password
 from tuner.store.codec import Damaged
 from tuner.store.files import sync_directory, write_atomic
 
@@ -68,7 +68,7 @@ class Shelf:
         from fsspec.implementations.local import LocalFileSystem
 
         self._full_url = url.rstrip("/") or "/"
-        self.url = without_password(self._full_url)
+        self.url = without_credentials(self._full_url)
         try:
             self._fs, self._root = url_to_fs(self._full_url)
         except ImportError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Protocol, TypeVar
 
 from tuner.errors import OutputError
+from tuner.records.redaction import without_credentials
 
 if TYPE_CHECKING:
     from optuna.storages import RDBStorage
@@ -72,7 +72,7 @@ def refused(url: str, error: BaseException) -> OutputError:
     """Return what to tell where the machine refused a database."""
     reason = str(error.__cause__ or error).partition("\n")[0]
     hint = "Free space or fix permissions, then call the same command again: what is measured is kept."
-    return OutputError(f"{_sqlite_file(url) or without_password(url)} cannot be used: {reason}", hint)
+    return OutputError(f"{_sqlite_file(url) or without_credentials(url)} cannot be used: {reason}", hint)
 
 
 def open_storage(url: str) -> RDBStorage:
@@ -127,11 +127,6 @@ def set_aside_sqlite(url: str) -> Path | None:
         if file.exists():
             file.rename(target.with_name(target.name + suffix))
     return target
-
-
-def without_password(url: str) -> str:
-    """Return a storage URL fit for a message."""
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:***@", url)
 
 
 def _sqlite_file(url: str) -> Path | None:

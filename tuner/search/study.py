@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tuner.errors import InputError
 from tuner.records import Candidate, Json
+from tuner.records.redaction import without_credentials
 from tuner.search.attributes import CANDIDATE, CONSTRAINTS, OBSERVED, TOLD
 from tuner.search.database import (
     check_sqlite,
@@ -22,7 +23,6 @@ from tuner.search.database import (
     open_storage,
     refused,
     set_aside_sqlite,
-    without_password,
 )
 from tuner.search.decision import Decision
 from tuner.search.parameters import Parameters
@@ -108,7 +108,7 @@ class Study:
             if is_refusal(error):
                 raise refused(storage, error) from error
             hint = "Give an Optuna storage URL whose database exists, and install its driver."
-            where = without_password(storage)
+            where = without_credentials(storage)
             raise InputError(f"the study's storage {where} cannot be used: {_first_line(error)}", hint) from error
 
     @property

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from tuner.records import Json
+from tuner.records.redaction import is_secret_name
 
 LEAST_LIVES = 3
 """Of fresh engine lives, for any claim that goes beyond one life."""
@@ -114,7 +115,6 @@ def _env_value(value: object) -> object:
     return value
 
 
-SECRET_NAME = re.compile(r"TOKEN(?!IZ|S)|KEY|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SET_BY_TUNER = ("CUDA_VISIBLE_DEVICES", "VLLM_PORT", "PROMETHEUS_MULTIPROC_DIR")
 _WHOLE_NUMBERS = {"VLLM_CPU_KVCACHE_SPACE": " of GiB", "VLLM_CPU_NUM_OF_RESERVED_CPU": " of cores"}
 
@@ -123,7 +123,7 @@ def _env(value: dict[str, str]) -> dict[str, str]:
     for name, text in value.items():
         if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
             raise _wrong(f"{name!r} is no name of an environment variable")
-        if SECRET_NAME.search(name):
+        if is_secret_name(name):
             raise _wrong(f"{name} looks like a secret, and this file is kept with the results; export it in the shell")
         if name in _SET_BY_TUNER:
             raise _wrong(f"{name} is set by the tuner for each engine; leave it out")

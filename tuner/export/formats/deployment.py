@@ -12,7 +12,7 @@ from tuner.artifact.beside import ConcurrencyLimit
 from tuner.artifact.beside import Speculation as Recommended
 from tuner.errors import ArtifactError
 from tuner.records import Candidate, Json, Speculation
-from tuner.space.file_model import SECRET_NAME
+from tuner.records.redaction import is_secret_name
 from tuner.space.methods import speculative_config
 from tuner.space.model_refs import resolve_candidate, resolve_model
 from tuner.space.versions import parse_release
@@ -131,7 +131,7 @@ def deployment(config: model.BestConfig, choices: Choices) -> Deployment:
     answer = _answer(config, choices.temperature)
     engine_args, speculation = _setting(answer, choices.setting)
     kept = {name: value for name, value in engine_args.items() if name not in _SECRET_ARGS}
-    env = {name: value for name, value in config.environment.items() if not SECRET_NAME.search(name)}
+    env = {name: value for name, value in config.environment.items() if not is_secret_name(name)}
     target = resolve_model(choices.target_path or config.target)
     candidate = resolve_candidate(Candidate(kept, _speculation(speculation, choices.draft_path)))
     _check(target, candidate, env)
