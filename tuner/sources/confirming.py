@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tuner.evidence import judgement
-from tuner.records import Role, RunManifest
+from tuner.records import Role, RunManifest, WorkerFacts
+from tuner.search.schedule import Task
 from tuner.sources.base import Budget
 from tuner.sources.fresh import FreshLives
 from tuner.store import RunStore
@@ -13,6 +16,11 @@ class Confirming(FreshLives):
     """Hands out the finalists' lives and those of their baselines."""
 
     def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
+        self._asked_for = manifest.protocol.lives > 1
         lives = manifest.protocol.lives
         of_two_and_baseline = 3 * lives if lives > 1 else 0
         super().__init__(store, manifest, budget, Role.FINAL, judgement, what="finalists", expected=of_two_and_baseline)
+
+    def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
+        """Return the next life; without reading a trial where the protocol asks for none."""
+        return super().next(worker, alive) if self._asked_for else None

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tuner.evidence import foreseen_schedule, schedule_judgement
-from tuner.records import Role, RunManifest, TrialRecord
+from tuner.records import Role, RunManifest, TrialRecord, WorkerFacts
+from tuner.search.schedule import Task
 from tuner.sources.base import Budget
 from tuner.sources.fresh import FreshLives
 from tuner.store import RunStore
@@ -45,6 +48,10 @@ class Scheduled(FreshLives):
         """Take note of a finished trial."""
         super().finished(record)
         self._outdated = True  # looked at when it is asked for: by then the free worker has something to do
+
+    def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
+        """Return the next life; without reading a trial where the protocol asks for none."""
+        return super().next(worker, alive) if self._manifest.protocol.schedule else None
 
     def _foresee(self) -> None:
         self._outdated = False
