@@ -44,7 +44,7 @@ def test_models_appear_once_and_a_second_call_does_nothing(tmp_path: Path, out: 
     second = build_demo("/no/such/python", out, lines.append, script=tmp_path / "gone.py")
     assert first == second == DemoModels(out)
     assert lines == ["writing"]
-    assert first.target.is_dir() and first.original.is_dir() and first.good.is_dir() and first.weak.is_dir()
+    assert first.target.is_dir() and first.original.is_dir() and first.good.is_dir() and first.shallow.is_dir()
     assert [path.name for path in out.parent.iterdir() if "building" in path.name] == []
 
 

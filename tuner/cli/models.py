@@ -19,8 +19,8 @@ def models() -> None:
 def demo(engine: str | None) -> None:
     """Build the demo models from SmolLM2-135M-Instruct, which comes as a Python package: no hub is needed.
 
-    They are built once, into $TUNER_CACHE or ~/.cache/spec-tuner, and are named demo:target, demo:original, demo:good
-    and demo:weak. The target is the original at the cost of a larger model: it stands in for one.
+    They are built once, into $TUNER_CACHE or ~/.cache/spec-tuner, and are named demo:target, demo:original, demo:good,
+    demo:weak and demo:shallow. The target is the original at the cost of a larger model: it stands in for one.
     """
     from tuner.engine.resolve import resolve_engine
     from tuner.models import build_demo, demo_dir

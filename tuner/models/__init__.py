@@ -71,6 +71,11 @@ class DemoModels:
         """A draft that often disagrees."""
         return self.directory / "weak"
 
+    @property
+    def shallow(self) -> Path:
+        """A draft of 4 layers, distilled from the original's answers: its cost and its acceptance are both natural."""
+        return self.directory / "shallow"
+
 
 def demo_dir() -> Path:
     """Return where the demo models belong: below $TUNER_CACHE or ~/.cache/spec-tuner."""

