@@ -28,6 +28,8 @@ REDUCED = (
     "unknown"
 )
 """What the recorded run's own search space says of its protocol: the user's words."""
+PATTERN = re.compile(r"\\|\(\?|\w\|\w|\.\*")
+"""What only a regular expression has."""
 SENTENCE = re.compile(r"(?<![/\w-])[A-Za-z']{2,}(?:[,;:]? [a-z']{2,}){2,}")
 """Three English words in a row."""
 SHOWN = (
@@ -67,6 +69,11 @@ SHOWN = (
     "compare/rule.py",
     "compare/words.py",
     "engine/device/disturbances.py",
+    "engine/failures/allocations.py",
+    "engine/failures/inputs.py",
+    "engine/failures/memory.py",
+    "engine/failures/share.py",
+    "engine/failures/system.py",
     "export/artifact_recommended.py",
     "report_page.py",
     "report_sections/apart.py",
@@ -86,55 +93,16 @@ SHOWN = (
     "words.py",
 )
 """Modules whose sentences reach a page."""
-KEPT = {
-    "baseline",
-    "breakeven",
-    "cache",
-    "CPU",
-    "CUDA",
-    "diagnose",
-    "EAGLE",
-    "GB",
-    "GPU",
-    "gram",
-    "graph",
-    "head",
-    "id",
-    "kernel",
-    "KV",
-    "lives",
-    "losslessness",
-    "max",
-    "metric",
-    "MHz",
-    "MODEL",
-    "model",
-    "MTP",
-    "nat",
-    "noise",
-    "num",
-    "objective",
-    "prefill",
-    "preflight",
-    "probabilistic",
-    "protocol",
-    "RUN",
-    "runner",
-    "salt",
-    "seqs",
-    "serve",
-    "sweep",
-    "TB",
-    "token",
-    "tokenizer",
-    "TPOT",
-    "true",
-    "TTFT",
-    "tuner",
-    "vLLM",
-    "yaml",
-}
+TERMS = """
+attention auth baseline breakeven CACHE cache chat CPU CUDA DEBUG dev diagnose dmesg drafts dtype EAGLE env
+GB GiB GPU gram graph half head hf HTTP hub id INFO install instruct kernel KV KVCACHE lives login logits
+losslessness ltnp max method metric MHz MODEL model MTP nat NCCL noise num nvidia object objective pip
+prefill preflight probabilistic protocol Python Ray ray ROOT RUN runner salt seqs serve shm SIGKILL smi
+SPACE ss store sweep TB template tmp token tokenizer toolkit torch torchaudio torchcodec torchvision TPOT
+true TTFT tuner uninstall VLLM vLLM worker yaml
+"""
 """Words that Chinese engineers use as they are, and names of commands, files and settings."""
+KEPT = frozenset(TERMS.split())
 NOT_SHOWN = (
     "out of memory|",
     "No available memory",
@@ -164,7 +132,7 @@ def templates(path: Path) -> Iterator[str]:
 def sentences(path: Path) -> Iterator[str]:
     for text in templates(path):
         shown = " " in text and len(re.findall(r"[A-Za-z]{2,}", text)) >= 2
-        if shown and not text.startswith(NOT_SHOWN):
+        if shown and not text.startswith(NOT_SHOWN) and not PATTERN.search(text):
             yield text
 
 

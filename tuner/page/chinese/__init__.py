@@ -5,6 +5,8 @@ from tuner.page.chinese.history import HISTORY
 from tuner.page.chinese.of_answers import OF_ANSWERS
 from tuner.page.chinese.of_causes import OF_CAUSES
 from tuner.page.chinese.of_comparisons import OF_COMPARISONS
+from tuner.page.chinese.of_failures import OF_FAILURES
+from tuner.page.chinese.of_inputs import OF_INPUTS
 from tuner.page.chinese.of_reports import OF_REPORTS
 from tuner.page.chinese.of_schedules import OF_SCHEDULES
 from tuner.page.chinese.of_step_costs import OF_STEP_COSTS
@@ -23,6 +25,8 @@ SAID = (
     OF_WARNINGS,
     OF_SCHEDULES,
     OF_COMPARISONS,
+    OF_FAILURES,
+    OF_INPUTS,
 )
 PHRASES = {source: text for said in SAID for source, text in said.items()}
 CHINESE = Words("zh-CN", {**REPORT, **COMPARISON, **HISTORY}, Phrasebook(PHRASES))
