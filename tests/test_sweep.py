@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from tests.faults.matrix import Group, fault
 from tests.recording_view import RecordingView
 from tuner.cli.closing import closing_table
 from tuner.errors import NothingMeasured
@@ -187,6 +188,12 @@ def test_a_failed_candidate_is_a_record_with_its_reason_and_the_others_stand(wor
     assert "draft does not fit" in (workshop / "run/report.md").read_text()
 
 
+@fault(
+    Group.ENGINE,
+    "failed in an earlier session",
+    sees="nothing: the failure stands until --retry-failed asks for it again",
+    keeps="the failed trial's record, until it is run again",
+)
 def test_failed_trials_are_kept_on_resume_and_run_again_only_when_asked(workshop: Path) -> None:
     inputs = prepared(["{kind: crash_at_start, draft: good, k_min: 3}"])
     sweep(inputs)
@@ -197,6 +204,12 @@ def test_failed_trials_are_kept_on_resume_and_run_again_only_when_asked(workshop
     assert [record.candidate.label for record in view.done] == ["good K=3"]
 
 
+@fault(
+    Group.ENGINE,
+    "of the baseline failed in an earlier session",
+    sees="the next call of the command tries it again, and then the candidates",
+    keeps="everything measured",
+)
 def test_a_failed_baseline_is_tried_again_by_the_next_call_and_its_traces_leave_the_report(workshop: Path) -> None:
     broken = prepared(["{kind: crash_at_start, draft: none}"])
     with pytest.raises(NothingMeasured):
@@ -448,6 +461,12 @@ def test_a_sweep_that_was_killed_in_a_round_measures_no_life_twice(workshop: Pat
     assert write_report(workshop / "run").findings.answers == result.report.findings.answers
 
 
+@fault(
+    Group.ENGINE,
+    "fails in fresh lives, and did not before",
+    sees="the finalist cannot win: 2 of its fresh lives failed",
+    keeps="the answer, of the next best candidate and its own fresh lives",
+)
 def test_a_finalist_that_fails_twice_in_fresh_lives_is_out_and_the_next_best_is_taken(workshop: Path) -> None:
     """Its single life worked: the crash is switched on afterwards, on paper in the same engine."""
     view = View(kill_after=5)

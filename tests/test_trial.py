@@ -17,6 +17,7 @@ import psutil
 import pytest
 import yaml
 
+from tests.faults.matrix import Group, fault
 from tuner.engine import measure
 from tuner.engine.environment import engine_env
 from tuner.engine.resolve import resolve_engine
@@ -140,7 +141,7 @@ def test_an_expected_failure_is_a_record(tmp_path: Path, fault: dict[str, Any], 
     failure = trial.record.failure
     assert failure is not None
     assert (failure.kind, words in failure.message) == (kind, True), failure
-    assert failure.next_step and failure.log_tail
+    assert failure.next_step and failure.advice and failure.log_tail
     assert (trial.record.loads, trial.samples) == ((), ())
     assert trial.record.phases.load_s > 0
 
@@ -206,6 +207,12 @@ def test_a_repeat_beside_somebody_elses_work_is_disturbed_and_measured_again(tmp
     assert decode_record(encode_record(StoredRecord(trial.record, "run", ""))).record == trial.record
 
 
+@fault(
+    Group.ENGINE,
+    "is running when the tuner itself fails",
+    sees="a traceback: a fault of the tuner is never a failed trial",
+    keeps="no engine is left",
+)
 def test_an_unexpected_exception_propagates_and_leaves_no_engine(tmp_path: Path) -> None:
     def report(phase: str) -> None:
         if phase.startswith("chat"):

@@ -158,7 +158,7 @@ def describe_failure(error: EngineError, log: str, ending: Ending | None = None)
         log_tail=logscan.last_lines(log),
         code=found.code if found else "",
         what=found.what if found else "",
-        advice=found.advice if found else "",
+        advice=found.advice if found else error.next_step,
         change=found.change if found else {},
     )
 

@@ -29,8 +29,8 @@ class Failure:
 
     cause: the first causal line of the engine's log, "" if none was found.  code: the cause by name, for scripts;
     what: the cause in one sentence, with the log's numbers; advice: what to change; change: engine arguments (and
-    num_speculative_tokens) with which a retry may work.  All empty where the engine served, or in records of older
-    versions.
+    num_speculative_tokens) with which a retry may work.  All empty in records of older versions, and all but the advice
+    where the engine served.
     """
 
     kind: FailureKind
