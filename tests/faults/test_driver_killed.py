@@ -28,7 +28,7 @@ def test_a_killed_sweep_goes_on_and_ends_as_if_undisturbed(tmp_path: Path) -> No
     Group.DRIVER,
     "Ctrl-C, SIGTERM or a lost terminal at any moment, twice",
     sees="a command that goes on, in JSON too; exit code 130, 143 or 129 once its engines are gone",
-    keeps="every finished trial; the printed command resumes, also from other settings of the environment",
+    keeps="every finished trial; the printed command resumes, with the variables that shape the sweep",
 )
 def test_a_stopped_sweep_prints_what_resumes_it(tmp_path: Path) -> None:
     seen = stops.Seen()

@@ -118,7 +118,7 @@ def cli() -> None:
     tuner completion SHELL          completion for bash, zsh and fish
 
     Exit codes: 0 done, 1 stale (check) or worse (compare), 2 bad input, 3 nothing could be measured, 4 cannot tell
-    (compare), 130 interrupted, 143 terminated.
+    (compare), 130 interrupted, 143 terminated, 129 terminal lost.
     """
 
 
