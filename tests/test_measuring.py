@@ -162,10 +162,20 @@ def test_a_lost_worker_is_no_answer_until_it_was_lost_too_often(measured: Any) -
 
 
 def test_a_candidate_that_ends_its_workers_is_tried_so_often_in_all_and_not_on_each_device(measured: Any) -> None:
-    stubborn = Workers(count=5, losses=99)
-    (record,) = measured(stubborn, Given(Task(Role.CANDIDATE, PLAIN)))
+    class Elsewhere(Given):
+        lost_on = ""
+
+        def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
+            return None if worker.device_key == self.lost_on else super().next(worker, alive)
+
+        def put_back(self, task: Task, device_key: str) -> None:
+            self.lost_on = device_key
+            super().put_back(task, device_key)
+
+    pool = Workers(count=2, losses=99)
+    (record,) = measured(pool, Elsewhere(Task(Role.CANDIDATE, PLAIN)))
     assert record.failure is not None and record.failure.kind is FailureKind.WORKER_LOST
-    assert len(stubborn.specs) == MAX_ATTEMPTS
+    assert len(pool.specs) == MAX_ATTEMPTS
 
 
 def test_a_worker_that_is_gone_is_done_without_and_the_last_one_ends_the_sweep(measured: Any) -> None:
