@@ -122,26 +122,30 @@ def main() -> int:
         stops = ((moment, draw.choice(SIGNALS)) for moment in moments)
         sweep_under_stops(place, islice(stops, asked.stops - seen.count), seen)
         print(f"stops {seen.count}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
-    ended_s = sorted(seen.ended_s)
-    result: dict[str, Json] = {
+        result = _result(seen, asked.seed, time.monotonic() - began_s)
+        if asked.keep:
+            keep("stops_real" if asked.real else "stops_simulated", result)
+    if not seen.wrong:
+        shutil.rmtree(root)
+    print(json.dumps(result))
+    return 1 if seen.wrong else 0
+
+
+def _result(seen: Seen, seed: int, wall_s: float) -> dict[str, Json]:
+    ended_s = sorted(seen.ended_s) or [0.0]
+    return {
         "bench": "stops",
         "ok": not seen.wrong,
-        "seed": asked.seed,
+        "seed": seed,
         "stops": seen.count,
         "sweeps": seen.sweeps,
         "before_it_began": seen.too_early,
         "moments": dict(sorted(seen.stops.items())),
         "wrong": list(seen.wrong),
         "ended_within_s": {"median": round(ended_s[len(ended_s) // 2], 1), "longest": round(ended_s[-1], 1)},
-        "wall_s": round(time.monotonic() - began_s),
+        "wall_s": round(wall_s),
         "commit": measured_commit(),
     }
-    if not seen.wrong:
-        shutil.rmtree(root)
-    if asked.keep:
-        keep("stops_real" if asked.real else "stops_simulated", result)
-    print(json.dumps(result))
-    return 1 if seen.wrong else 0
 
 
 if __name__ == "__main__":
