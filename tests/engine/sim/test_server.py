@@ -193,6 +193,39 @@ def test_truncated_stream() -> None:
         serve(stream, **fault("truncated_stream", at_token=5))
 
 
+def test_a_stream_that_ends_within_an_event() -> None:
+    async def talk(client: Client) -> str:
+        return await (await client.post("/v1/chat/completions", json=CHAT)).text()
+
+    text = serve(talk, **fault("half_event", at_token=5))
+    assert text.count('"token_ids"') == 5 and not text.endswith("\n\n") and "[DONE]" not in text
+
+
+def test_more_bytes_are_promised_than_come() -> None:
+    with pytest.raises(aiohttp.ClientPayloadError):
+        serve(stream, **fault("wrong_length"))
+
+
+def test_token_ids_missing() -> None:
+    async def talk(client: Client) -> list[bool]:
+        events = [await stream(client) for _ in range(2)]
+        return [any(event["choices"][0]["token_ids"] for event in few[1:-2]) for few in events]
+
+    assert serve(talk, **fault("token_ids_missing", after_requests=1)) == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "status"),
+    [("unhealthy", "/health", 503), ("unauthorized", "/v1/models", 401), ("metrics_missing", "/metrics", 404)],
+)
+def test_an_endpoint_that_refuses(kind: str, path: str, status: int) -> None:
+    async def talk(client: Client) -> int:
+        return (await client.get(path, headers={"Authorization": "Bearer sesame"})).status
+
+    assert serve(talk, "--api-key", "sesame") == 200
+    assert serve(talk, "--api-key", "sesame", **fault(kind)) == status
+
+
 def test_usage_missing() -> None:
     events = serve(stream, **fault("usage_missing"))
     assert len(ids_of(events)) == 20
@@ -217,6 +250,18 @@ def test_counters_backwards() -> None:
         return seen
 
     assert serve(talk, **fault("counters_backwards", after_requests=2)) == [20, 40, 20]
+
+
+def test_counters_that_contradict_each_other() -> None:
+    async def talk(client: Client) -> bool:
+        await stream(client)
+        text = await metrics(client)
+        return counter(text, "spec_decode_num_accepted_tokens_total") > counter(
+            text, "spec_decode_num_draft_tokens_total"
+        )
+
+    assert serve(talk, *GOOD, **fault("counters_contradict"))
+    assert not serve(talk, *GOOD)
 
 
 def test_foreign_traffic_is_counted() -> None:
