@@ -82,8 +82,8 @@ OF_INPUTS = {
         "把它从草稿模型的选项里去掉；搜索空间的文档列出了各个版本。"
     ),
     "Speculation was asked for by flags that are gone.": "要求投机解码用的是已经取消的参数。",
-    'Put them into one value: --speculative-config \'{{"method": ..., "model": ..., "num_speculative_tokens": ...}}\'; in'
-    " a space, under drafts.": (
+    "Put them into one value: --speculative-config "
+    '\'{{"method": ..., "model": ..., "num_speculative_tokens": ...}}\'; in a space, under drafts.': (
         "把它们写进一个值：--speculative-config "
         '\'{{"method": ..., "model": ..., "num_speculative_tokens": ...}}\'；'
         "在空间里写在 drafts 下。"
