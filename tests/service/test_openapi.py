@@ -11,6 +11,7 @@ import pytest
 import schemathesis
 from hypothesis import HealthCheck, given, settings
 from schemathesis import Case, GenerationMode
+from schemathesis.checks import CHECKS
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from tests.service.conftest import BOTH, SLUG, Served, write_setup
@@ -94,10 +95,13 @@ def test_every_answer_is_one_that_the_document_has(api: Any, operation: str, mod
     method, path = operation.split()
     strategy = api[path][method].as_strategy(generation_mode=mode)
 
-    @settings(max_examples=AT_MOST, suppress_health_check=list(HealthCheck), deadline=None, database=None)
+    # In a query every value is text, and the token is ours again: what was made wrong may be right when it is sent.
+    excluded: list[Any] = [CHECKS.get_one("negative_data_rejection")] if method == "GET" else []
+
+    @settings(max_examples=AT_MOST, suppress_health_check=list(HealthCheck), deadline=None, derandomize=True)
     @given(case=strategy)
     def ask(case: Case[Any]) -> None:
-        case.call_and_validate(headers=ASKED)
+        case.call_and_validate(headers=ASKED, excluded_checks=excluded)
 
     ask()
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from socket import socket
 from types import FrameType
 
 import uvicorn
 
 from tuner.errors import OutputError
 from tuner.service.app import service
+from tuner.service.parts import Parts
 from tuner.service.settings import ServeRequest, settings
 
 _DRAIN_S = 10
@@ -41,12 +43,25 @@ def serve(request: ServeRequest) -> None:
     for signum in (signal.SIGINT, signal.SIGTERM):
         signal.signal(signum, _exit)
     try:
-        socket = config.bind_socket()
+        bound = config.bind_socket()
     except SystemExit as error:  # uvicorn has said why
         raise OutputError(f"{request.host}:{request.port} cannot be listened on", "Give another --port.") from error
-    host, port = socket.getsockname()[:2]
-    made.parts.watching.log("listening", host=host, port=port, state=str(made.parts.waiting.root))
-    uvicorn.Server(config).run(sockets=[socket])
+    _Server(config, made.parts).run(sockets=[bound])
+
+
+class _Server(uvicorn.Server):
+    """Says when it can be asked."""
+
+    def __init__(self, config: uvicorn.Config, parts: Parts) -> None:
+        super().__init__(config)
+        self._parts = parts
+
+    async def startup(self, sockets: list[socket] | None = None) -> None:
+        """Begin to listen."""
+        await super().startup(sockets)
+        for one in sockets or ():
+            host, port = one.getsockname()[:2]
+            self._parts.watching.log("listening", host=host, port=port, state=str(self._parts.waiting.root))
 
 
 def _exit(signum: int, frame: FrameType | None) -> None:
