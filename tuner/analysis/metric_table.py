@@ -172,8 +172,12 @@ DEVICE: Mapping[str, Row] = {
     "gpu_temperature_c": Row("degrees Celsius", LARGEST, "highest temperature", "NVML", _NOT_READ),
     "gpu_power_w": Row("W", MEAN, "power", "NVML", _NOT_READ),
     "cpu_busy": Row("fraction", MEAN, "busy share of the trial's cores", "the operating system's CPU times", _NOT_READ),
-    "cpu_others": Row("fraction", LARGEST, "share that other programs kept busy", "the same, without engine and tuner", _NOT_READ),
-    "cpu_steal": Row("fraction", LARGEST, "share that the hypervisor took", "the operating system's CPU times", _NOT_READ),
+    "cpu_others": Row(
+        "fraction", LARGEST, "share that other programs kept busy", "the same, without engine and tuner", _NOT_READ
+    ),
+    "cpu_steal": Row(
+        "fraction", LARGEST, "share that the hypervisor took", "the operating system's CPU times", _NOT_READ
+    ),
 }
 METRICS: Mapping[str, Mapping[str, Row]] = {
     "Latency": LATENCY,
