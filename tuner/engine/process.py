@@ -28,7 +28,7 @@ from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
 from tuner.engine.memory_log import engine_memory
 from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
-from tuner.records.redaction import redacted, secrets_of
+from tuner.records.redaction import redacted, secrets_of, without_controls
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 STARTING = "starting engine"
@@ -66,8 +66,8 @@ class Launch:
 
     @property
     def log(self) -> str:
-        """The engine's log so far, see `logscan.read_log`, without secrets."""
-        return redacted(logscan.read_log(self.log_path), self.secrets)
+        """The engine's log so far, see `logscan.read_log`, without secrets and what acts on a terminal."""
+        return without_controls(redacted(logscan.read_log(self.log_path), self.secrets))
 
 
 def free_port() -> int:

@@ -1,4 +1,4 @@
-"""What must not be written down: which names mean a secret, and texts without them."""
+"""What must not be written down or shown: secrets, which their names tell, and characters that act on a terminal."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ _SECRET_NAME = re.compile(_WORDS, re.IGNORECASE)
 _WITH_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]*@")
 _TOKEN_ALONE = re.compile(r"((?:https?|git|ssh|s3|gs)\S{0,9}://)[^:/@\s]+@", re.IGNORECASE)
 _IN_QUERY = re.compile(rf"([?&;][\w.-]*(?:{_WORDS}|sig)[\w.-]*=)[^&;\s#'\"]+", re.IGNORECASE)
+_CONTROLS = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b\[[0-?]*[ -/]*[@-~]|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
+)
+"""Sequences as a whole: what a terminal would have done with their text says nothing."""
 _IN_JSON = re.compile(rf"(\"[^\"]*(?:{_WORDS})[^\"]*\"\s*:\s*)\"(?:[^\"\\]|\\.)*\"", re.IGNORECASE)
 
 
@@ -39,6 +43,11 @@ def without_credentials_json(value: Json) -> Json:
     if isinstance(value, dict):
         return {name: without_credentials_json(one) for name, one in value.items()}
     return value
+
+
+def without_controls(text: str) -> str:
+    """Return a text without the characters that act on a terminal: all controls but line ends and tabs."""
+    return _CONTROLS.sub("", text)
 
 
 def hidden_passwords(text: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from tuner.records import Json
-from tuner.records.redaction import is_secret_name
+from tuner.records.redaction import is_secret_name, without_controls
 
 LEAST_LIVES = 3
 """Of fresh engine lives, for any claim that goes beyond one life."""
@@ -139,8 +139,14 @@ def _concurrencies(value: dict[str, float]) -> dict[str, float]:
     return value
 
 
+def _shown_as_it_is(value: str) -> str:
+    if value != without_controls(value):
+        raise _wrong(f"holds a control character: {value!r}")
+    return value
+
+
 Ks = Annotated[list[int], BeforeValidator(_ks)]
-Text = Annotated[str, StringConstraints(pattern=r"\S")]
+Text = Annotated[str, StringConstraints(pattern=r"\S"), AfterValidator(_shown_as_it_is)]
 EnvText = Annotated[str, BeforeValidator(_env_value)]
 Count = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
