@@ -24,7 +24,7 @@ target := $(or $(TARGET),demo:target)
 space := $(or $(SPACE),$(if $(TARGET),,demo))
 needs_demo := $(if $(filter sim%,$(ENGINE)),,$(if $(filter demo:%,$(target)),demo))
 
-.PHONY: help sweep test lint test-real bench bench-truth bench-search bench-compare bench-kills verify-client demo clean
+.PHONY: help sweep test lint test-real audit bench bench-scale bench-truth bench-search bench-compare bench-kills verify-client demo clean
 
 help: ## list the verbs
 	@echo "make sweep [TARGET=<model directory or hub id>] [SPACE=] [EVAL_SET=] [OUT=] [ENGINE=] [ARGS=]"
@@ -46,8 +46,15 @@ lint: $(READY) ## ruff, mypy --strict, import layers
 test-real: $(READY) demo ## every test that starts real vLLM engines (many minutes)
 	$(BIN)/python -m pytest -m "real or real_ci"
 
+audit: $(READY) ## known vulnerabilities of what is installed (asks pypi.org: needs a network)
+	$(BIN)/python -m pip install --quiet "pip-audit>=2.7,<3"
+	$(BIN)/pip-audit --skip-editable $(ARGS)
+
 bench: $(READY) demo ## benchmarks, each ending in one line of JSON
 	for bench in tests/bench/*.py; do $(BIN)/python "$$bench"; done
+
+bench-scale: $(READY) ## what thousands of trials on 64 workers cost the driver, without engines (ARGS=--keep for docs/)
+	$(BIN)/python -m tests.scale $(ARGS)
 
 bench-truth: $(READY) ## how often the analysis is right where the truth is known, without engines (ARGS=--keep for docs/)
 	$(BIN)/python -m tests.truth $(ARGS)
