@@ -123,6 +123,12 @@ def test_fresh_lives_stand_beside_the_single_life_and_are_named(make_trial: Make
     assert 2 < x < 2.5
     assert "over 3 fresh engine lives, 95 % interval: the answer's figure" in texts(figure)
     assert "fresh" not in texts(plot_speedup(curves_of(found), subtitle=""))
+    begun = findings(
+        [trial for trial in trials if not trial.record.round], (LOAD,), protocol=Protocol(lives=3, max_lives=3)
+    )
+    assert "one fresh engine life: too few for an interval" in texts(
+        plot_speedup(curves_of(begun), subtitle="", finals=begun.finals)
+    )
 
 
 def test_best_k_and_inflection_are_marked_and_named(result: Findings) -> None:

@@ -188,13 +188,17 @@ def _speedup_symbols(curves: Sequence[KCurve], lives: Sequence[int]) -> list[tup
         ({"lw": 11, "alpha": 0.3}, "inflection may lie anywhere here"),
     ]
     if lives:
-        count = f"{min(lives)}" if min(lives) == max(lives) else f"{min(lives)}-{max(lives)}"
-        symbols.insert(
-            0, ({**_FRESH, "ls": "none"}, f"over {count} fresh engine lives, 95 % interval: the answer's figure")
-        )
+        symbols.insert(0, ({**_FRESH, "ls": "none"}, _fresh_words(min(lives), max(lives))))
     if any(point.speedup.value is None for curve in curves for point in curve.points):
         symbols.append(({**_FAILED, "clip_on": True}, "this K failed"))
     return symbols
+
+
+def _fresh_words(fewest: int, most: int) -> str:
+    if most == 1:
+        return "one fresh engine life: too few for an interval"
+    count = f"{fewest}" if fewest == most else f"{fewest}-{most}"
+    return f"over {count} fresh engine lives, 95 % interval: the answer's figure"
 
 
 def _prompts(curves: Sequence[KCurve]) -> str:
