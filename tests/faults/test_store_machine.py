@@ -140,7 +140,7 @@ class Sweeping(RuleBasedStateMachine):
         else:
             self.kept[self.untold.record.name] = self.untold
 
-    @precondition(lambda self: self.untold is not None)
+    @precondition(lambda self: self.study is not None and self.untold is not None)
     @rule()
     def tell(self) -> None:
         assert self.study is not None and self.untold is not None
@@ -158,8 +158,9 @@ class Sweeping(RuleBasedStateMachine):
     @rule()
     def kill(self) -> None:
         """End as by SIGKILL: the kernel frees the lock, and nothing else is put in order."""
-        assert self.store is not None and self.study is not None
-        self.study.close()
+        assert self.store is not None
+        if self.study is not None:
+            self.study.close()
         self.store._lock._lock.release(force=True)
         self.store = self.study = None
 

@@ -168,7 +168,7 @@ def test_line_ends_and_marks_are_counted_in_jsonl(tmp_path: Path) -> None:
         ('[{"conversations": []},\n\n oops]', "auto", "theirs.jsonl:3: not JSON"),
         ("[" * 200_000, "auto", "theirs.jsonl:1: JSON that Python cannot read"),
         ('{"prompt": ' + "1" * 5000 + "}", "auto", "theirs.jsonl:1: JSON that Python cannot read"),
-        ('{"text": "a"}', "auto", r"not recognised: the first record's keys are \['text'\]"),
+        ('{"text": "a"}', "auto", r"not recognised: the first record's keys are 'text'"),
         ("3", "auto", "not recognised: the first record is no JSON object"),
         ("", "auto", "not recognised"),
         ('{"prompt": "a"}', "mt-bench", "nothing in .* as mt-bench: 1 x 'turns' is not a list"),

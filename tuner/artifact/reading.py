@@ -13,6 +13,10 @@ from tuner.errors import ArtifactError
 
 _Loader: type = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _MAX_SHOWN = 5
+_MAX_BYTES = 16_000_000
+_MAX_DEPTH = 60
+# What PyYAML lets through from a date, a number or a truth value that is none.
+_NOT_WHAT_ITS_TAG_SAYS = (ValueError, KeyError, IndexError, AttributeError, TypeError, OverflowError)
 
 
 def load_best_config(path: Path | str) -> BestConfig:
@@ -24,6 +28,8 @@ def load_best_config(path: Path | str) -> BestConfig:
     if file.is_dir():
         file /= BEST_CONFIG
     try:
+        if (size := file.stat().st_size) > _MAX_BYTES:
+            raise ArtifactError(f"{file} has {size / 1e6:.0f} MB and is no artifact.", _WHAT_TO_GIVE)
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
@@ -36,8 +42,9 @@ def load_best_config(path: Path | str) -> BestConfig:
 def parse_best_config(text: str, source: str) -> BestConfig:
     """Return the artifact in `text`.  source: what to call it in errors.  Raises ArtifactError as load_best_config."""
     try:
+        _check_shape(text, source)
         document = yaml.load(text, Loader=_Loader)  # noqa: S506 - both loaders are safe ones
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date or a number that is none
+    except (yaml.YAMLError, *_NOT_WHAT_ITS_TAG_SAYS) as error:
         raise ArtifactError(f"{source} is no YAML: {error}", _WHAT_TO_GIVE) from error
     if not isinstance(document, dict) or "schema_version" not in document or "answers" not in document:
         raise ArtifactError(f"{source} is no artifact: it has no schema_version or no answers.", _WHAT_TO_GIVE)
@@ -51,6 +58,17 @@ def parse_best_config(text: str, source: str) -> BestConfig:
             f"Upgrade: it was written by tuner {written_by}, which reads it, and so do later ones.",
         )
     return _validated(document, version, source)
+
+
+def _check_shape(text: str, source: str) -> None:
+    """Raise ArtifactError for what no artifact has, and what takes memory or the stack without end once it is built."""
+    depth = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.AliasEvent):
+            raise ArtifactError(f"{source} has an alias (*{event.anchor}) and is no artifact.", _WHAT_TO_GIVE)
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MAX_DEPTH:
+            raise ArtifactError(f"{source} is nested more than {_MAX_DEPTH} deep and is no artifact.", _WHAT_TO_GIVE)
 
 
 def _validated(document: dict[str, object], version: int, source: str) -> BestConfig:

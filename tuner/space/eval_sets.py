@@ -10,6 +10,7 @@ from __future__ import annotations
 import codecs
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -26,6 +27,7 @@ KIND = "eval_sets"
 SUFFIX = ".jsonl"
 LINE_FORMAT = 'A line looks like {"id": "a-1", "category": "chat", "messages": [{"role": "user", "content": "Hello"}]}.'
 _BAD_LINES_SHOWN = 5
+_MOST_OF_A_KEY = 60
 
 NonBlank = Annotated[str, StringConstraints(pattern=r"\S")]
 
@@ -218,7 +220,7 @@ def _foreign_format(line: str) -> str | None:
     """Return how to import a file whose first line has the keys of a known format; None if it has not."""
     try:
         keys = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     found = next((name for key, name in _FOREIGN_KEYS.items() if key in keys), None) if isinstance(keys, dict) else None
     return found and f"It looks like {found}. Convert it: tuner eval-set import FILE --out NEW.jsonl"
@@ -228,10 +230,10 @@ def _reason(error: ValidationError) -> str:
     """Return what is wrong with a line, in words that name the key; a misspelt key before what is missing for it."""
     details = error.errors(include_url=False, include_context=False)
     first = next((detail for detail in details if detail["type"] == "extra_forbidden"), details[0])
-    where = ".".join(str(part) for part in first["loc"])
+    where = ".".join(str(part)[:_MOST_OF_A_KEY] for part in first["loc"])
     if first["type"] == "extra_forbidden":
         known = MessageLine.model_fields if len(first["loc"]) > 1 else PromptLine.model_fields
-        near = get_close_matches(str(first["loc"][-1]), known, n=1)
+        near = get_close_matches(str(first["loc"][-1])[:_MOST_OF_A_KEY], known, n=1)
         return f"unknown key '{where}'" + (f"; did you mean '{near[0]}'?" if near else "")
     if first["type"] == "string_pattern_mismatch":
         return f"'{where}' is blank"
@@ -243,11 +245,13 @@ def unique_ids(prompts: Iterable[Prompt]) -> tuple[tuple[Prompt, ...], int]:
     """Return the prompts with unique ids, and how many were renamed: the second "a" becomes "a#2"."""
     kept: list[Prompt] = []
     taken: set[str] = set()
+    copies: Counter[str] = Counter()
     renamed = 0
     for prompt in prompts:
-        name, copy = prompt.id, 2
+        name = prompt.id
         while name in taken:
-            name, copy = f"{prompt.id}#{copy}", copy + 1
+            copies[prompt.id] += 1
+            name = f"{prompt.id}#{copies[prompt.id] + 1}"
         renamed += name != prompt.id
         taken.add(name)
         kept.append(replace(prompt, id=name))

@@ -27,6 +27,7 @@ _SHAREGPT_ROLES = {"system": "system", "human": "user", "user": "user"}
 _SHAREGPT_ROLES |= dict.fromkeys(("gpt", "assistant", "chatgpt", "bing", "bard", "model"), "assistant")
 _BATCH_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "assistant"}
 _SAMPLING_KEYS = {"temperature", "top_p", "top_k", "seed", "stop", "n", "presence_penalty", "frequency_penalty"}
+_MOST_KEYS, _MOST_OF_A_KEY = 10, 60
 
 
 class Unusable(ValueError):
@@ -132,7 +133,8 @@ def _recognise(records: Sequence[tuple[int, Any]], path: Path) -> Format:
     for fmt, row in FORMATS.items():
         if keys & set(row.marks):
             return fmt
-    found = f"the first record's keys are {sorted(keys)}" if keys else "the first record is no JSON object"
+    shown = ", ".join(repr(key[:_MOST_OF_A_KEY]) for key in sorted(keys)[:_MOST_KEYS])
+    found = f"the first record's keys are {shown}" if keys else "the first record is no JSON object"
     raise EvalSetError(f"the format of {path} is not recognised: {found}", _other_formats("auto"))
 
 

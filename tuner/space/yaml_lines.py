@@ -29,6 +29,16 @@ class _Loader(yaml.SafeLoader):
     """SafeLoader with the implicit types of YAML 1.2's core schema, decimal numbers only."""
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012 (PyYAML's own attribute)
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        """Stop early at what nests: Python's own limit is met only after minutes of a line of brackets."""
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise RecursionError
+        node = super().compose_node(parent, index)
+        self.depth -= 1
+        return node
 
 
 _Loader.add_implicit_resolver(f"{_CORE}bool", re.compile(r"^(true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
@@ -67,6 +77,8 @@ class YamlText:
 def read_yaml(path: Path) -> YamlText:
     """Read a YAML file.  Raises SpaceError (with the line where there is one) for what is not plain data."""
     try:
+        if (size := path.stat().st_size) > _MAX_BYTES:
+            raise SpaceError(f"{path} has {size / 1e6:.0f} MB and is no search space.", "Give the file of a space.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpaceError(f"{path} cannot be read: {error.strerror}", "Check the path and its permissions.") from error
@@ -95,7 +107,10 @@ def parse_yaml(text: str, path: Path) -> YamlText:
 
 
 _CHECK = "Check indentation, quotes and brackets around that line."
+_MAX_DEPTH = 60
 _MAX_NODES = 100_000
+_MAX_BYTES = 1_000_000
+"""A reader in Python takes ten seconds for as much."""
 
 
 class _Walk:
@@ -113,6 +128,8 @@ class _Walk:
         self.lines.setdefault(loc, _line(node))
         if len(self.lines) > _MAX_NODES:  # a few aliases of aliases can stand for billions of values
             raise self.refuse(node, f"more than {_MAX_NODES} values.", "Write fewer, or use fewer aliases (*).")
+        if len(loc) > _MAX_DEPTH:  # aliases of aliases nest deeper than what is written
+            raise self.refuse(node, "nested too deeply.", "Use fewer aliases (*).")
         if id(node) in above:
             raise self.refuse(node, "an alias (*) refers to something it is part of.", "Write the value out.")
         above = above | {id(node)}

@@ -50,12 +50,14 @@ def unseal(data: bytes) -> dict[str, Json]:
         raise Damaged("it is empty")
     try:
         body = json.loads(data)
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
+        if not isinstance(body, dict) or "sha256" not in body:
+            raise Damaged("it has no checksum")
+        if body.pop("sha256") != _checksum(body):
+            raise Damaged("its content does not match its checksum")
+    except Damaged:
+        raise
+    except (ValueError, RecursionError) as error:  # no UTF-8, no JSON, a number of thousands of digits, nested too deep
         raise Damaged(f"it is not JSON: {error}") from error
-    if not isinstance(body, dict) or "sha256" not in body:
-        raise Damaged("it has no checksum")
-    if body.pop("sha256") != _checksum(body):
-        raise Damaged("its content does not match its checksum")
     return body
 
 
@@ -111,7 +113,7 @@ def decode_samples(data: bytes) -> tuple[RequestSample, ...]:
     try:
         rows = pq.read_table(pa.BufferReader(data)).to_pylist()
         return tuple(RequestSample(**{name: _tupled(value) for name, value in row.items()}) for row in rows)
-    except (pa.ArrowException, OSError, TypeError) as error:
+    except (pa.ArrowException, OSError, TypeError, ValueError) as error:
         raise Damaged(f"it is no table of requests: {error}") from error
 
 
