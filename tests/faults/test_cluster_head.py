@@ -15,7 +15,7 @@ import pytest
 
 from tests.faults.cluster_sweep import prepared
 from tests.faults.matrix import Group, fault
-from tests.faults.ray_cluster import SmallCluster, small_cluster
+from tests.faults.ray_cluster import SmallCluster, small_cluster, worker_of
 
 GONE_S = 30.0
 
@@ -88,7 +88,7 @@ def both_engines(cluster: SmallCluster) -> list[psutil.Process]:
     Group.CLUSTER,
     "the head is lost",
     sees="`error: the Ray head at ... does not answer any more` within 15 s, exit code 3, and how to go on",
-    keeps="every finished trial; no engine is left on any node",
+    keeps="every finished trial; no engine and no worker is left on any node",
 )
 def test_a_lost_head_ends_the_sweep_with_one_message_and_no_engine_is_left(
     workshop: Path,
@@ -96,13 +96,14 @@ def test_a_lost_head_ends_the_sweep_with_one_message_and_no_engine_is_left(
     prepared(good=", ".join(map(str, range(1, 30))))
     with small_cluster(nodes=1) as cluster, sweeping(cluster.address) as driver:
         engines = both_engines(cluster)
+        workers = [worker_of(engine) for engine in engines]
         cluster.lose_head("gcs_server")
         said = "".join(driver.communicate(timeout=60))
         assert driver.returncode == 3
         assert f"error: the Ray head at {cluster.address} does not answer any more" in said
         assert "call the same command: finished trials are kept" in said
         assert "Traceback" not in said
-        assert not psutil.wait_procs(engines, GONE_S)[1]
+        assert not psutil.wait_procs([*engines, *workers], GONE_S)[1]
 
 
 @fault(
