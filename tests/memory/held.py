@@ -62,23 +62,31 @@ class Held:
 
 def recorded_cases() -> Iterator[Case]:
     """Yield the trials of the recorded sweeps on the H200; their logs are not kept, their KV cache is."""
-    for run, target in (("h200-14b", "14B"), ("h200-14b-grid", "14B"), ("h200-7b", "7B")):
+    recorded = (
+        ("h200-14b", "14B", FITTED),
+        ("h200-14b-grid", "14B", FITTED),
+        ("h200-7b", "7B", FITTED),
+        ("h200-14b-shallow", "14B", FRESH),
+    )
+    for run, target, kind in recorded:
         for path in sorted((RECORDED / run / "trials").glob("*/record.json")):
             record = json.loads(path.read_bytes())["record"]
             spec = record["candidate"]["speculation"]
             candidate = _candidate(record["candidate"]["engine_args"], spec)
-            draft = "135M" if spec and spec["draft"] else ""
+            draft = ("42M" if spec["draft_name"] == "shallow" else "135M") if spec and spec["draft"] else ""
+            memory = record["engine"].get("memory") or {}
             yield Case(
                 name=f"{run}, {candidate.label}",
                 source=f"tests/data/{run}/trials/{path.parent.name}",
-                kind=FITTED,
+                kind=kind,
                 target=target,
                 draft=draft,
                 candidate=candidate,
                 device=H200,
                 version="0.26.0",
-                weights=None,
+                weights=memory.get("weights_bytes"),
                 kv_tokens=record["engine"]["kv_cache_tokens"],
+                graphs=memory.get("graph_bytes"),
             )
 
 

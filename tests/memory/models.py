@@ -36,6 +36,7 @@ CONFIGS = {
     "14B": llama(2304, 49152, 40, 36, 12),
     "7B": llama(2304, 24576, 40, 36, 12),
     "135M": llama(576, 1536, 30, 9, 3),
+    "42M": llama(576, 1536, 4, 9, 3),
     # The demo's target on a CPU.
     "demo": llama(576, 18432, 30, 9, 3),
     "Qwen3-8B": llama(
