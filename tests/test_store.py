@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.faults.matrix import Group, fault
 from tuner.errors import OutputError
 from tuner.records import (
     Candidate,
@@ -265,6 +266,12 @@ def _in_child(work: Callable[[], None]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+@fault(
+    Group.DRIVER,
+    "killed at any system call of saving a trial",
+    sees="nothing",
+    keeps="that trial whole or not at all, and all others",
+)
 @FORKS
 def test_killed_at_any_step_of_save_leaves_the_whole_trial_or_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -302,6 +309,12 @@ def test_killed_at_any_step_of_save_leaves_the_whole_trial_or_none(
     assert outcomes[0] == (9, 1)
 
 
+@fault(
+    Group.DRIVER,
+    "killed while the run directory is made",
+    sees="nothing; the next call makes it",
+    keeps="what was saved",
+)
 @FORKS
 def test_killed_while_the_run_is_created(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for step in range(1, 40):
@@ -435,6 +448,12 @@ def test_a_damaged_summary_means_not_finished(out: Path, damage: Callable[[Path]
         assert [broken.path.name for broken in again.broken] == ["summary.json"]
 
 
+@fault(
+    Group.CORRUPTION,
+    "a trial of another run is copied into this one",
+    sees="the trial, named and set aside",
+    keeps="the trials of this run",
+)
 def test_a_trial_copied_from_another_run_is_not_used(out: Path) -> None:
     with open_run(out, OTHER) as store:
         foreign = store.save(trial())
@@ -524,6 +543,12 @@ def test_a_directory_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -
         open_run(tmp_path / "file" / "run")
 
 
+@fault(
+    Group.MACHINE,
+    "no file descriptor is left while a run is opened",
+    sees="one error; exit code 2",
+    keeps="everything: it is not taken for damage",
+)
 def test_no_file_descriptor_left_is_not_damage(out: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with open_run(out) as store:
         store.save(trial())

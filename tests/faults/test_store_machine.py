@@ -116,9 +116,9 @@ class Sweeping(RuleBasedStateMachine):
         self.study.reconcile([(one.candidate, [one.phases.total_s], {}) for one in self.store.records()])
 
     @precondition(lambda self: self.study is not None and self.untold is None)
-    @rule(at=st.none() | st.integers(1, LAST_STEP))
-    def measure_and_keep(self, at: int | None) -> None:
-        """Ask, measure, save; at: the system call at which the process is killed."""
+    @rule(at=st.sampled_from(range(LAST_STEP + 1)))
+    def measure_and_keep(self, at: int) -> None:
+        """Ask, measure, save; at: the system call at which the process is killed and called again, 0 for none."""
         assert self.store is not None and self.study is not None
         candidate = self.study.ask().candidate
         if candidate is None:
@@ -129,7 +129,7 @@ class Sweeping(RuleBasedStateMachine):
         self.untold = Trial(replace(record, phases=replace(record.phases, total_s=1.0 + self.number)), made.samples)
         self.number += 1
         with pytest.MonkeyPatch.context() as patched:
-            if at is not None:
+            if at:
                 dying_at(at, patched)
             try:
                 self.store.save(self.untold)
@@ -137,6 +137,7 @@ class Sweeping(RuleBasedStateMachine):
                 self.unsure = self.untold
         if self.unsure is not None:
             self.kill()
+            self.resume()
         else:
             self.kept[self.untold.record.name] = self.untold
 
