@@ -11,6 +11,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "scale.md"
 REAL_TRIAL_S = 120.0
 """A short trial on an H200: an engine start of 71 to 111 s, and its load."""
 PAPER = 1000
+WHOLE = 1900
 Result = Mapping[str, Any]
 
 
@@ -30,6 +31,7 @@ def lines(found: Result) -> list[str]:
         "`ARGS=--keep` writes [scale.json](scale.json) and this page.",
         "",
         f"Commit {found['commit']}, {found['cores']} cores with a load of {load} from other work, {found['wall_s']} s.",
+        *_short_of(found),
         "",
         "| | |",
         "|---|---:|",
@@ -43,7 +45,7 @@ def lines(found: Result) -> list[str]:
         f"| times that all trials were read while searching | {found['reads_of_all_trials']} |",
         "",
         "Medians by the clock: "
-        + ", ".join(f"{name} {value:g} ms" for name, value in found["parts_ms_p50"].items())
+        + ", ".join(f"{name} {value:g} ms" for name, value in found["parts_ms_p50"].items() if value)
         + ". CPU of a step after so many trials: "
         + ", ".join(f"{trials}: {value:g} ms" for trials, value in found["step_ms_at"].items())
         + ".",
@@ -59,6 +61,19 @@ def lines(found: Result) -> list[str]:
         "",
         *_paper(found),
     ]
+
+
+def _short_of(found: Result) -> list[str]:
+    """Return what keeps these figures from being those of a quiet machine and a whole run."""
+    missed = [name for name, met in found["bars"].items() if not met]
+    said = []
+    if max(found["machine_load"]) > found["cores"]:
+        said.append(
+            "Other work shared the cores: figures by the clock, and how busy workers were, are far worse by that."
+        )
+    if found["trials"] < WHOLE:
+        said.append(f"This run has fewer than {WHOLE:,} trials; its last, half-empty round weighs more.")
+    return said + ([f"Bars missed in it: {', '.join(missed)}. Run it on a quiet machine."] if missed else [])
 
 
 def _paper(found: Result) -> list[str]:

@@ -53,7 +53,15 @@ def test_the_driver_keeps_little_of_a_trial(costs: Costs) -> None:
 
 def test_the_page_says_what_was_measured() -> None:
     found = {
-        **{"commit": "abc", "cores": 2, "machine_load": [1.0, 2.0], "wall_s": 9, "workers": 64, "trials": 1920},
+        **{
+            "commit": "abc",
+            "cores": 2,
+            "machine_load": [1.0, 2.5],
+            "wall_s": 9,
+            "bars": {"step": False},
+            "workers": 64,
+            "trials": 1920,
+        },
         **{"requests": 100_000, "trial_s": 68.0, "utilisation": 0.969, "step_ms_p50": 60.0, "step_wall_ms_p50": 80.0},
         **{"rss_mb": 300, "rss_kb_per_trial": 9.0, "reads_of_all_trials": 1, "parts_ms_p50": {"ask": 30.0}},
         "step_ms_at": {"100": 50.0},
@@ -61,5 +69,6 @@ def test_the_page_says_what_was_measured() -> None:
     }
     page = "\n".join(lines(found))
     assert "| workers, trials, requests | 64, 1,920, 100,000 |" in page
+    assert "Other work shared the cores" in page and "Bars missed in it: step." in page
     assert "half busy at 253 to 1,000 workers" in page  # sqrt(1000 x 64); 120 s / 2 / 60 ms
     assert "about 0.5 h for 30,000 trials" in page
