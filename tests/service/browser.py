@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
+import signal
 import subprocess
 import time
 from collections.abc import AsyncIterator
@@ -81,6 +83,7 @@ async def browsing(program: str, profile: Path) -> AsyncIterator[Browser]:
         [program, *OPTIONS, f"--user-data-dir={profile}", "about:blank"],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         port = await _port(profile / "DevToolsActivePort")
@@ -90,7 +93,8 @@ async def browsing(program: str, profile: Path) -> AsyncIterator[Browser]:
             async with session.ws_connect(tab["webSocketDebuggerUrl"], max_msg_size=0) as socket:
                 yield Browser(socket)
     finally:
-        process.terminate()
+        # Debian's is a script that starts the browser: the whole group has to go.
+        os.killpg(process.pid, signal.SIGKILL)
         process.wait(PATIENCE_S)
 
 
