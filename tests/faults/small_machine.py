@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import io
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -94,7 +97,10 @@ def tuner(*arguments: object) -> tuple[int, str]:
 @pytest.fixture(scope="session")
 def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with inputs, `run`, a finished sweep of them, and `registry`, where it is kept. Not to be changed."""
-    directory = tmp_path_factory.mktemp("recorded")
+    directory = tmp_path_factory.getbasetemp() / "recorded"
+    if directory.exists():  # each module that imports this has a fixture of its own
+        return directory
+    directory.mkdir()
     write_inputs(directory)
     with contextlib.chdir(directory):
         assert sweep().trials == TRIALS
@@ -110,3 +116,50 @@ def workshop(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("tuner.measuring.run_trial", played(recorded / "run"))
     monkeypatch.setattr("tuner.report.save_plots", lambda *_, **__: ())
     yield directory
+
+
+SWEEP = ("sweep", "--space", "space.yaml", "--engine", "sim:sim.yaml", "--sampler", "grid", "--out", "run")
+KEEPING = (*SWEEP, "--registry", "registry")
+ALONE = (*SWEEP, "--no-registry")
+
+
+@pytest.fixture
+def empty(workshop: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The workshop before its first sweep."""
+    shutil.rmtree(workshop / "run")
+    shutil.rmtree(workshop / "registry")
+    yield workshop
+
+
+def numbers(run: Path) -> list[int]:
+    return [trial.record.number for trial in read_run(run)[1]]
+
+
+@pytest.fixture
+def engines(recorded: Path, monkeypatch: pytest.MonkeyPatch) -> Played:
+    """What plays back the trials of this test, to ask which were started."""
+    found = played(recorded / "run")
+    monkeypatch.setattr("tuner.measuring.run_trial", found)
+    return found
+
+
+@contextlib.contextmanager
+def full_for(pattern: str, spared: int = 0) -> Iterator[None]:
+    """Let every file whose name matches be written to /dev/full: the kernel itself says that there is no space.
+
+    spared: so many are written before the disk is full.
+    """
+    left, real = [spared], io.open
+
+    def opened(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+        writes = any(letter in mode for letter in "wax+")
+        if writes and isinstance(file, (str, Path)) and fnmatch(Path(file).name, pattern):
+            if not left[0]:
+                return real("/dev/full", mode.replace("x", "w"), *args, **kwargs)
+            left[0] -= 1
+        return real(file, mode, *args, **kwargs)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(io, "open", opened)
+        patched.setattr(builtins, "open", opened)
+        yield
