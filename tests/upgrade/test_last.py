@@ -17,8 +17,9 @@ from tuner.records import Json, LoadPoint, Trial
 from tuner.registry import Registry
 from tuner.store import RunStore
 from tuner.store.codec import seal
+from tuner.store.reading import LAST_FILE
 from tuner.upgrade import LastSweep, find_last, keep_last, kept_last, last_of_run
-from tuner.upgrade.last import LAST_FILE, has_begun
+from tuner.upgrade.last import has_begun
 
 LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
 NOW = datetime(2026, 12, 1, tzinfo=UTC)

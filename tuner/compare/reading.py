@@ -13,7 +13,8 @@ from tuner.records import Trial
 from tuner.registry import locate
 from tuner.registry.shelf import Shelf
 from tuner.store.codec import Damaged, decode_record, decode_samples, sha256
-from tuner.store.reading import RECORD_FILE, RUN_FILE, SAMPLES_FILE, TRIALS
+from tuner.store.files import TRIALS
+from tuner.store.reading import RECORD_FILE, RUN_FILE, SAMPLES_FILE
 
 
 @dataclass(frozen=True)
