@@ -153,6 +153,8 @@ def test_each_temperature_has_its_answer(tmp_path: Path, make_trial: Make) -> No
     assert "Speculate, with draft good and K = 2." in cold and "Do not speculate" in hot
     assert "Only concurrency 1 was measured." in cold
     assert text.count("## What was not measured") == 1
+    assert "with what won" in cold and "/serve.yaml" in cold and "serve-t1.yaml" not in cold
+    assert "without speculation" in hot and "/serve-t1.yaml" in hot and "/serve.yaml" not in hot
 
 
 def test_an_unfinished_sweep_predicts_nothing_of_what_is_open(tmp_path: Path, make_trial: Make) -> None:

@@ -10,6 +10,7 @@ from tuner.analysis.comparison import objective_speedup
 from tuner.explain.facts import AtTemperature
 from tuner.explain.figures import n_of, numbers, speedup
 from tuner.explain.lines import Code, Line, Section, Value, line
+from tuner.export.artifact_recommended import files_of, served
 from tuner.records import Figure, Verdict
 
 _SERVER = {"cpu": "python -m vllm.entrypoints.openai.api_server --config {file}"}
@@ -81,24 +82,27 @@ def _basis(at: AtTemperature) -> Iterator[Line]:
 
 
 def _deploy(at: AtTemperature) -> Iterator[Line | Code]:
-    facts, verdict = at.facts, at.answer.verdict
-    run = shlex.quote(str(facts.run))
+    facts, answer = at.facts, at.answer
+    findings, manifest = facts.analysed.findings, facts.analysed.manifest
+    run, files = shlex.quote(str(facts.run)), files_of(findings, answer)
     if not facts.deployable:
         yield line("deploy.write_first")
         yield Code(f"tuner report {run}")
-    yield line("deploy.speculate" if verdict is Verdict.SPECULATE else "deploy.plain")
+    starts, _ = served(findings, answer)
+    yield line("deploy.speculate" if starts.k else "deploy.plain")
     yield Code(f"set -a; . {run}/serve.env; set +a")
-    yield Code(_start(facts.analysed.manifest.engine_build, f"{run}/serve.yaml"))
-    if verdict is Verdict.SPECULATE_BELOW:
-        yield line("deploy.below", up_to=str(at.answer.up_to))
-        yield Code(_start(facts.analysed.manifest.engine_build, f"{run}/serve.speculate.yaml"))
-    if at.answer.best.k:
-        yield line("deploy.watch")
-    if verdict is Verdict.INCONCLUSIVE:
+    yield Code(_start(manifest.engine_build, f"{run}/{files.serve}"))
+    if answer.verdict is Verdict.SPECULATE_BELOW:
+        kept = starts == answer.best
+        yield line("deploy.above" if kept else "deploy.below", up_to=str(answer.up_to))
+        yield Code(_start(manifest.engine_build, f"{run}/{files.baseline if kept else files.speculate}"))
+    if answer.best.k:
+        yield line("deploy.watch", alerts=files.alerts)
+    if answer.verdict is Verdict.INCONCLUSIVE:
         yield line("deploy.undecided")
-    if not facts.analysed.findings.finished and facts.analysed.manifest.repeat_with:
+    if not findings.finished and manifest.repeat_with:
         yield line("deploy.go_on")
-        yield Code(shlex.join(facts.analysed.manifest.repeat_with))
+        yield Code(shlex.join(manifest.repeat_with))
     yield line("deploy.check")
     yield Code(f"tuner check {run}")
 

@@ -191,9 +191,11 @@ MESSAGES = {
     "deploy.write_first": "Write the files for vLLM first; nothing is measured for that:",
     "deploy.speculate": "Start vLLM with what won:",
     "deploy.plain": "Start vLLM without speculation:",
+    "deploy.above": "That is for at most {up_to} at once. vLLM has no switch for that limit: route so that it holds, "
+    "and where more is usual start the engine without speculation:",
     "deploy.below": "Where the number of requests at once never goes above {up_to}, start the other file instead. "
     "vLLM has no switch for that limit; route so that it holds:",
-    "deploy.watch": "`alerts.yaml` holds Prometheus rules: they tell when less is accepted than was measured here.",
+    "deploy.watch": "`{alerts}` holds Prometheus rules: they tell when less is accepted than was measured here.",
     "deploy.undecided": "To decide it, measure more: see what limits the certainty.",
     "deploy.go_on": "To finish the sweep, call the same command again; what is measured is kept:",
     "deploy.check": "After an upgrade of the engine, the driver or a model, ask whether this still holds:",

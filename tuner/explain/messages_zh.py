@@ -178,8 +178,10 @@ MESSAGES = {
     "deploy.write_first": "先写出 vLLM 用的文件，这不会再测量什么：",
     "deploy.speculate": "用胜出的配置启动 vLLM：",
     "deploy.plain": "不用投机解码启动 vLLM：",
+    "deploy.above": "这只适用于同时最多 {up_to} 个请求。vLLM 没有这样的开关，要靠路由来保证；"
+    "平时请求更多的地方，启动不用投机解码的引擎：",
     "deploy.below": "如果同时的请求从不超过 {up_to} 个，就改用另一个文件启动。vLLM 没有这样的开关，要靠路由来保证：",
-    "deploy.watch": "`alerts.yaml` 里是 Prometheus 告警规则：接受率低于这里测得的水平时会告警。",
+    "deploy.watch": "`{alerts}` 里是 Prometheus 告警规则：接受率低于这里测得的水平时会告警。",
     "deploy.undecided": "要得出结论就得多测，见“可靠性受什么限制”。",
     "deploy.go_on": "要完成这次测量，再运行同一条命令；已测的结果会保留：",
     "deploy.check": "升级引擎、驱动或模型之后，查一下这个答案是否还有效：",
