@@ -234,6 +234,11 @@ def page_texts(element: Element) -> Iterator[str]:
             "a 1: 6 of 8 answers have the baseline's token ids (its own among themselves: 8 of 8)",
             "a 1：8 个回答里有 6 个与基线的 token 完全相同（基线自己各次之间：8 / 8）",
         ),
+        (
+            "reduced protocol: 2 instead of 3 repeats; the baseline is not measured again at the end, "
+            "so drift is unknown.",
+            "缩减的测量方案：只重复 2 次，而不是 3 次；结束时没有再测基线，所以漂移不知道。",
+        ),
         ("", ""),
     ],
 )
