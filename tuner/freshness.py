@@ -52,14 +52,18 @@ class Deployed:
 
 @dataclass(frozen=True)
 class Freshness:
-    """What differs, and whether the artifact still holds."""
+    """What differs, and whether the artifact still holds.
+
+    finished: whether the sweep behind it is. What a sweep says before its end may yet change, so it does not hold.
+    """
 
     differences: tuple[Difference, ...]
+    finished: bool = True
 
     @property
     def fresh(self) -> bool:
-        """Whether nothing differs that may change the answer."""
-        return not any(difference.stale for difference in self.differences)
+        """Whether the sweep was finished and nothing differs that may change its answer."""
+        return self.finished and not any(difference.stale for difference in self.differences)
 
 
 def freshness(config: BestConfig, deployed: Deployed, ignored: Sequence[str] = ()) -> Freshness:
@@ -69,7 +73,8 @@ def freshness(config: BestConfig, deployed: Deployed, ignored: Sequence[str] = (
     the artifact does not have.
     """
     measured = artifact_setup(config)
-    return Freshness(ignoring(differences(measured, setup_here(measured, deployed)), ignored))
+    found = ignoring(differences(measured, setup_here(measured, deployed)), ignored)
+    return Freshness(found, config.finished)
 
 
 def setup_here(measured: Setup, deployed: Deployed) -> Setup:

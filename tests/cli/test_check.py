@@ -15,6 +15,7 @@ from tuner.artifact.model import Identity, ModelIdentity
 from tuner.cli import main
 from tuner.engine.resolve import SIM_VERSION
 from tuner.hardware import cpu_model
+from tuner.records import Verdict
 from tuner.registry import Registry
 
 MEASURED = Path(__file__).parents[1] / "golden" / "artifacts" / "v1-speculate-below.yaml"
@@ -76,6 +77,20 @@ def test_a_stale_one_exits_1_with_each_difference_both_values_and_why(capsys: py
     )
     assert run("check", ".", "--ignore", "engine.version") == 0
     assert "note: engine.version" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("version", [SIM_VERSION, "0.31.0+sim"])
+def test_a_sweep_that_did_not_end_has_decided_nothing_whatever_its_verdict(
+    version: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for verdict in Verdict:
+        write(simulated(version).model_copy(update={"finished": False, "verdict": verdict}))
+        assert run("check", ".", "--ignore", "engine.version") == 1
+        told = capsys.readouterr().out
+        assert told.startswith("stale: best_config.yaml\n  not finished: ") and "goes on where it stopped" in told
+        assert run("check", ".", "--json") == 1
+        document = json.loads(capsys.readouterr().out)
+        assert (document["fresh"], document["finished"]) == (False, False)
 
 
 def test_json_is_one_line_with_every_difference(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tuner.registry import Located
 
 EXIT_FRESH, EXIT_STALE = 0, 1
+_UNFINISHED = "the sweep behind it did not end, so this is the state so far and no answer yet"
 _SHORTHANDS = ("driver", "memory", "count", "cores", "device", "engine")
 
 
@@ -120,13 +121,14 @@ def _lines(located: Located, found: Freshness) -> list[str]:
     notes = [difference for difference in found.differences if not difference.stale]
     lines = [
         f"{'fresh' if found.fresh else 'stale'}: {located.where}",
+        *(() if found.finished else (f"  not finished: {_UNFINISHED}",)),
         *(line for difference in stale for line in (f"  {_change(difference)}", f"      {difference.why}")),
         *(f"  note: {_change(difference)} ({difference.why})" for difference in notes),
     ]
-    if not located.config.finished:
-        lines.append("  note: the sweep behind it was not finished")
     if stale:
         lines.append(f"Measure again: tuner sweep {located.config.target}")
+    elif not found.finished:
+        lines.append("Finish it: call the same tuner sweep again, it goes on where it stopped.")
     return lines
 
 

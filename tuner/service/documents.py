@@ -41,7 +41,10 @@ class Changed(Document):
 
 
 class Freshness(Document):
-    """Whether the answer holds here, as `tuner check` says it.  reason: why that is not known, "" where it is."""
+    """Whether the answer holds here, as `tuner check` says it.
+
+    reason: why that is not known, or why it does not hold whatever differs; "" otherwise.
+    """
 
     state: Hold
     reason: str = ""

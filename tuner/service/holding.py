@@ -44,4 +44,5 @@ class Holding:
         except InputError as error:
             return Freshness(state=Hold.UNKNOWN, reason=error.message)
         differences = tuple(Changed(**asdict(one)) for one in found.differences)
-        return Freshness(state=Hold.FRESH if found.fresh else Hold.STALE, differences=differences)
+        reason = "" if found.finished else "the sweep behind it was not finished"
+        return Freshness(state=Hold.FRESH if found.fresh else Hold.STALE, reason=reason, differences=differences)
