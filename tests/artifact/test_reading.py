@@ -42,6 +42,14 @@ def test_every_older_version_is_read_and_its_figures_are_kept(path: Path) -> Non
     assert parse_best_config(dump_best_config(config), "again") == config
 
 
+def test_any_text_is_read_back_as_it_was() -> None:
+    odd = [*range(0x300), *range(0x2000, 0x2070), 0x3000, 0xD7FF, 0xE000, 0xFEFF, 0xFFFE, 0xFFFF, 0x10000, 0x10FFFF]
+    texts = tuple(text for point in odd for text in (chr(point), f"a{chr(point)}b: #"))
+    config = tuner.load_best_config(GOLDEN / "artifacts" / "v1-speculate-below.yaml")
+    config = config.model_copy(update={"warnings": texts})
+    assert parse_best_config(dump_best_config(config), "again").warnings == texts
+
+
 def test_there_is_a_golden_file_of_every_older_version() -> None:
     assert sorted(STEPS) == list(range(1, SCHEMA_VERSION))
     assert {int(path.stem.split("-")[0].removeprefix("v")) for path in OLD} == set(STEPS)

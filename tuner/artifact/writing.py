@@ -8,10 +8,20 @@ from tuner.artifact.model import BestConfig
 
 
 class _Plain(yaml.SafeDumper):
-    """Writes equal values out each time: an alias (&id001) is one more thing that a reader has to know."""
+    """Writes equal values out each time: an alias (&id001) is one more thing that a reader has to know.
+
+    And text that is read back as it was: PyYAML writes U+0085 as it stands, which a reader takes for a line break.
+    """
 
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style='"' if "\x85" in text else None)
+
+
+_Plain.add_representer(str, _text)
 
 
 def dump_best_config(config: BestConfig) -> str:
