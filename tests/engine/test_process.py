@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -40,8 +41,9 @@ Make = Callable[..., Launch]
 
 @pytest.fixture
 def make(tmp_path: Path) -> Iterator[Make]:
-    """Return a function that makes a launch of the fake engine; at the end nothing of any may live."""
+    """Return a function that makes a launch of the fake engine; at the end nothing of any may live or lie about."""
     made: list[Path] = []
+    temporary = Path(tempfile.mkdtemp(prefix="engines-", dir="/tmp"))
 
     def launch(**options: Any) -> Launch:
         name = f"engine{len(made)}"
@@ -51,7 +53,7 @@ def make(tmp_path: Path) -> Iterator[Make]:
         made.append(Path(options["pids"]))
         return Launch(
             command=(sys.executable, "-I", "-S", str(FAKES / "fake_engine.py"), json.dumps(options)),
-            env={},
+            env={"TMPDIR": str(temporary)},
             log_path=tmp_path / f"{name}.log",
             port=port,
             served_name=name,
@@ -67,6 +69,8 @@ def make(tmp_path: Path) -> Iterator[Make]:
     for pid in left:
         os.kill(pid, signal.SIGKILL)
     assert not left
+    assert wait_until(lambda: not any(temporary.iterdir()), GONE_S), "left in the temporary directory"
+    temporary.rmdir()
 
 
 def pids_of(launch: Launch) -> Path:

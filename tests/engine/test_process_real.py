@@ -5,11 +5,13 @@ The model directory has no weights: --load-format dummy makes them. An engine st
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
 from urllib.request import Request, urlopen
@@ -19,6 +21,7 @@ import pytest
 
 from tuner.engine.process import Launch, free_port, running_engine
 from tuner.engine.resolve import resolve_engine
+from tuner.engine.temporary import with_directory
 from tuner.errors import EngineCrashed
 
 pytestmark = pytest.mark.real
@@ -70,7 +73,17 @@ def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def launch(tiny_model: Path, tmp_path: Path) -> Launch:
+def temporary() -> Iterator[Path]:
+    """Yield a temporary directory, in which nothing may be left at the end; a short path, as sockets are in it."""
+    path = Path(tempfile.mkdtemp(prefix="engine-", dir="/tmp"))
+    yield path
+    left = sorted(one.name for one in path.iterdir())
+    shutil.rmtree(path)
+    assert left == []
+
+
+@pytest.fixture
+def launch(tiny_model: Path, tmp_path: Path, temporary: Path) -> Launch:
     engine = resolve_engine(None)
     port, name = free_port(), "trial-4711"
     flags = f"--host 127.0.0.1 --port {port} --served-model-name {name} --load-format dummy --enforce-eager"
@@ -78,7 +91,7 @@ def launch(tiny_model: Path, tmp_path: Path) -> Launch:
     command = [engine.python, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny_model)]
     return Launch(
         command=(*command, *flags.split(), *limits.split()),
-        env={"VLLM_CPU_KVCACHE_SPACE": "1"},
+        env=with_directory({"VLLM_CPU_KVCACHE_SPACE": "1"}, temporary),
         log_path=tmp_path / "engine.log",
         port=port,
         served_name=name,

@@ -13,8 +13,8 @@ keeper hears of it by signal. It takes the death of both at one moment to leave 
 The engine writes its log into the file itself, so nothing that reads it can hold the engine up. Of a log that grows
 without end the keeper gives the middle back to the disk, and takes it out of the file when the engine is gone.
 
-Standard input: one line of JSON {"command", "env", "log_path", "grace_s", "owner"}, then nothing; its end is the
-order to stop.
+Standard input: one line of JSON {"command", "env", "temporary", "log_path", "grace_s", "owner"}, then nothing; its end
+is the order to stop. "temporary" is a directory that goes with the engine.
 Standard output: lines of JSON, {"event": "started", "pid"}, {"event": "failed", "error"}, {"event": "exited", "code"}
 (negative: minus the signal), {"event": "lost"} (the keeper was killed) and {"event": "gone"} (nothing is left).
 Its end means that guard and keeper are gone as well.
@@ -27,6 +27,7 @@ import ctypes
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -266,14 +267,16 @@ def main() -> int:
     if request is None:
         return 1
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    me = os.getpid()
+    me, temporary = os.getpid(), str(request["temporary"])
     keeper = os.fork()
     if keeper == 0:
         keep(request, me)
+        shutil.rmtree(temporary, ignore_errors=True)
         # Past this process' copy of the guard's frames: nothing of them is to run twice.
         os._exit(0)
     os.close(0)
     guard(keeper, int(str(request["owner"])))
+    shutil.rmtree(temporary, ignore_errors=True)  # for the case that the keeper was killed
     return 0
 
 
