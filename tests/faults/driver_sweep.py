@@ -1,4 +1,4 @@
-"""A short simulated sweep in a process of its own, to be killed or told to stop; and what must hold afterwards."""
+"""A short sweep in a process of its own, to be killed or told to stop at some moment."""
 
 from __future__ import annotations
 
@@ -9,19 +9,15 @@ import shlex
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from uuid import uuid4
 
 import psutil
-import yaml
 
-from tuner.records import Role, Trial
-from tuner.store import read_run
+from tuner.engine.temporary import with_directory
 
 MARK = "SPEC_TUNER_TEST_OWNER"
 """A variable that every process inherits which a sweep starts: so they are found, wherever they end up."""
@@ -45,11 +41,11 @@ load_points:
   - {eval_set: prompts.jsonl, temperature: 0, concurrency: 1, max_tokens: 8}
 protocol: {repeats: 1, lives: 1, warmup_requests: 1}
 """
-PROMPTS = "".join(f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(8))
+PROMPTS = [f'{{"id": "p{i}", "category": "c", "prompt": "{"word " * (i + 1)}"}}\n' for i in range(8)]
 PROFILE = """
-targets: [{match: '*', step_s: 0.02}]
+targets: [{match: '*', step_s: STEP_S}]
 drafts:
-  - {match: '*weak*', step_s: 0.004, acceptance: [0.1]}
+  - {match: '*weak*', step_s: 0.004, overhead_s: STEP_S, acceptance: [0.1]}
   - {match: '*', step_s: 0.0005, acceptance: [0.9]}
 """
 
@@ -59,18 +55,20 @@ class Place:
     """A directory with what a sweep reads, and everything that it writes.
 
     lives: of the finalists, 1 for none.  real: with vLLM's CPU build and a demo model, on Ray.
+    step_s: of the simulated engine, the longer the less other processes tell in its figures.
     """
 
     path: Path
     lives: int = 3
     real: bool = False
+    step_s: float = 0.02
     mark: str = field(default_factory=lambda: uuid4().hex)
 
     def __post_init__(self) -> None:
         self.temporary.mkdir(parents=True)
-        space = REAL_SPACE if self.real else SPACE
-        for name, text in (("space.yaml", space), ("prompts.jsonl", PROMPTS), ("sim.yaml", PROFILE)):
-            (self.path / name).write_text(text.replace("LIVES", str(self.lives)))
+        space, prompts = (REAL_SPACE, PROMPTS[:3]) if self.real else (SPACE, PROMPTS)
+        for name, text in (("space.yaml", space), ("prompts.jsonl", "".join(prompts)), ("sim.yaml", PROFILE)):
+            (self.path / name).write_text(text.replace("LIVES", str(self.lives)).replace("STEP_S", str(self.step_s)))
 
     @property
     def run(self) -> Path:
@@ -93,8 +91,11 @@ class Place:
 
     @property
     def env(self) -> dict[str, str]:
-        """TMPDIR and Ray's directory are of this place, so that what is left in them is left by its sweeps."""
-        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(self.ray)}
+        """TMPDIR and Ray's directory are of this place, so that what is left in them is left by its sweeps.
+
+        Caches stay where they are, as an engine's do.
+        """
+        return {**with_directory(os.environ, self.temporary), MARK: self.mark, "RAY_TMPDIR": str(self.ray)}
 
     def command(self) -> str:
         """Return the sweep as a shell command."""
@@ -210,94 +211,3 @@ def kill_at(place: Place, moment: Moment) -> bool:
     driver.process.kill()
     driver.process.wait()
     return running
-
-
-def told_done(driver_words: str) -> int:
-    """Return how many trials a driver said were done."""
-    return sum(" done in " in line for line in driver_words.splitlines())
-
-
-def faults_after(place: Place, before: Mapping[str, str]) -> list[str]:
-    """Return what is wrong right after a kill.  before: the digests that were there before."""
-    now = place.records()
-    wrong = [f"{name} is lost" for name in before if name not in now]
-    wrong += [f"{name} was measured again" for name in before if name in now and now[name] != before[name]]
-    said = sum(told_done(path.read_text(errors="replace")) for path in place.path.glob("said-*.txt"))
-    if said > len(now):
-        wrong.append(f"{said} trials were said to be done and {len(now)} are kept")
-    _, left = place.left()
-    return wrong + [f"left: {one}" for one in left]
-
-
-def faults_at_the_end(place: Place, before: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with a finished sweep.  before: digests of what its sessions kept."""
-    wrong = faults_after(place, before)
-    trials = read_run(place.run)[1]
-    again = [key for key, count in Counter(map(_question, trials)).items() if count > 1]
-    wrong += [f"measured twice: {key}" for key in again]
-    wrong += [f"failed: {trial.record.name}" for trial in trials if not trial.record.ok]
-    numbers = [trial.record.number for trial in trials]
-    if numbers != list(range(len(trials))):
-        wrong.append(f"the trials' numbers are {numbers}")
-    if (place.run / "quarantine").exists():
-        wrong.append("something was found damaged")
-    wrong += [f"not a trial: {path.name}" for path in (place.run / "trials").iterdir() if not _whole(path)]
-    wrong += [f"half-written: {path}" for path in place.run.rglob(".*.tmp")]
-    wrong += [f"left in TMPDIR: {path.name}" for path in place.temporary.iterdir()]
-    wrong += [f"left of Ray: {path}" for path in place.ray.rglob("session_*")]
-    wrong += _study_against(place, trials)
-    entries = [path.parent.name for path in place.path.glob("artifacts/*/*/entry.json")]
-    return wrong if len(entries) == 1 else [*wrong, f"entries in the registry: {entries}"]
-
-
-def decisions(place: Place) -> dict[str, Any]:
-    """Return what must not depend on interruptions: the decisions, the candidates, the figures without time."""
-    artifact = yaml.safe_load((place.run / "best_config.yaml").read_text())
-    trials = read_run(place.run)[1]
-    accepted = {
-        trial.record.candidate.label: trial.record.loads[0].repeats[0].counters.accepted_tokens
-        for trial in trials
-        if trial.record.role in (Role.BASELINE, Role.CANDIDATE)
-    }
-    return {
-        "finished": artifact["finished"],
-        "answers": place.real  # what a few prompts on a real engine say differs from run to run
-        or [
-            {"temperature": answer["temperature"], "verdict": answer["verdict"], "recommended": answer["recommended"]}
-            for answer in artifact["answers"]
-        ],
-        "candidates": sorted(accepted),
-        "accepted": dict(sorted(accepted.items())),
-    }
-
-
-def _question(trial: Trial) -> str:
-    record = trial.record
-    return f"{record.role} {record.candidate.key} {record.round} {record.served}"
-
-
-def _whole(trial: Path) -> bool:
-    return {path.name for path in trial.iterdir()} == {"engine.log", "record.json", "samples.parquet"}
-
-
-def _study_against(place: Place, trials: tuple[Trial, ...]) -> list[str]:
-    """Return how the Optuna study differs from the records, as anybody's Optuna reads it."""
-    import optuna
-    from optuna.trial import TrialState
-
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    storage = f"sqlite:///{place.run / 'study.db'}"
-    (name,) = optuna.get_all_study_names(storage)
-    kept = optuna.load_study(study_name=name, storage=storage).get_trials(deepcopy=False)
-    told = [one for one in kept if one.user_attrs.get("told")]
-    wrong = [f"study: trial {one.number} is {one.state.name}" for one in kept if not one.state.is_finished()]
-    of_study = Counter((one.user_attrs["candidate"], one.user_attrs["trial"]) for one in told)
-    of_records = Counter(
-        (trial.record.candidate.key, trial.record.number)
-        for trial in trials
-        if trial.record.role in (Role.BASELINE, Role.CANDIDATE)
-    )
-    if of_study != of_records:
-        wrong.append(f"study has {sorted(of_study)}, the records {sorted(of_records)}")
-    wrong += [f"study: {one.number} has no value" for one in told if one.state is not TrialState.COMPLETE]
-    return wrong

@@ -7,6 +7,10 @@
 After each kill: no finished trial is lost or measured again, and no process of the sweep is left. When a sweep got to
 its end: no record half-written, the Optuna study in line with the records, one entry in the registry, nothing left in
 its temporary directory, and the decisions of a sweep that nobody disturbed. Exit code 1 if anything of it fails.
+
+Times are by the wall clock, also those of simulated engines, and sweeps run side by side on whatever else the machine
+does. So that the decisions can be compared at all, the effects are large (three times as fast, half as fast) and
+the steps long (a tenth of a second); of real engines only verdicts that both sweeps came to.
 """
 
 from __future__ import annotations
@@ -19,32 +23,83 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
+from threading import Lock
 
-from tests.faults.driver_sweep import Moment, Place, decisions, faults_after, faults_at_the_end, kill_at, random_moments
+from tests.faults.afterwards import decisions, differences, faults_after, faults_at_the_end, verdicts
+from tests.faults.driver_sweep import Moment, Place, kill_at, random_moments
 from tests.faults.keeping import keep
 from tests.measured_commit import measured_commit
 from tuner.records import Json
 
 MOST_SESSIONS = 60
 """Kills of one sweep after which it is left alone to end."""
+ENDS_WITHIN_S = 1800.0
 
 
 @dataclass
 class Seen:
-    """What came of the kills so far.  moments: of kills that met a running sweep.  gone_s: until nothing was left."""
+    """What came of the kills so far.
+
+    moments: of kills that met a running sweep.  verdicts: of sweeps that were killed, at their end.
+    undisturbed: verdicts of the others.  gone_s: until nothing was left.
+    """
 
     sweeps: int = 0
     moments: Counter[str] = field(default_factory=Counter)
+    verdicts: Counter[str] = field(default_factory=Counter)
+    undisturbed: Counter[str] = field(default_factory=Counter)
     gone_s: list[float] = field(default_factory=list)
     wrong: list[str] = field(default_factory=list)
 
     @property
     def kills(self) -> int:
         return sum(self.moments.values())
+
+    def add(self, other: Seen) -> None:
+        """Count what somebody else saw."""
+        self.sweeps += other.sweeps
+        self.moments += other.moments
+        self.verdicts += other.verdicts
+        self.gone_s += other.gone_s
+        self.wrong += other.wrong
+
+
+@dataclass(frozen=True)
+class Bench:
+    """Sweeps to kill.  root: where they are.  most_s: until a kill at any moment, at most."""
+
+    root: Path
+    seed: int
+    real: bool
+    most_s: float
+
+    def undisturbed(self, lives: int) -> dict[str, Json]:
+        """Return the decisions of a sweep that is left alone."""
+        place = self._place(f"undisturbed-{lives}", lives)
+        driver = place.start()
+        if code := driver.ends(ENDS_WITHIN_S):
+            raise RuntimeError(f"the undisturbed sweep ended with {code}: {driver.words}")
+        return decisions(place)
+
+    def sweep(self, number: int, most_kills: int, expected: Mapping[int, dict[str, Json]]) -> Seen:
+        """Return what is seen of one sweep, whose moments its number and the seed draw."""
+        draw, seen = random.Random(f"{self.seed}-{number}"), Seen()
+        lives = draw.choice(tuple(expected))
+        place = self._place(f"sweep-{number}", lives)
+        sweep_under_fire(place, islice(random_moments(draw, self.most_s), most_kills), seen)
+        if not seen.wrong:
+            found = decisions(place)
+            seen.verdicts.update(verdicts(found))
+            seen.wrong += differences(found, expected[lives], real=self.real)
+        return seen
+
+    def _place(self, name: str, lives: int) -> Place:
+        return Place(self.root / name, lives, self.real, step_s=0.1)
 
 
 def sweep_under_fire(place: Place, moments: Iterable[Moment], seen: Seen) -> None:
@@ -60,60 +115,69 @@ def sweep_under_fire(place: Place, moments: Iterable[Moment], seen: Seen) -> Non
         if not running:
             break
     last = place.start()
-    if code := last.ends():
+    if code := last.ends(ENDS_WITHIN_S):
         seen.wrong.append(f"the last session ended with {code}: {last.words[-500:]}")
         return
     seen.wrong += faults_at_the_end(place, kept)
     seen.sweeps += 1
 
 
-def undisturbed(place: Place) -> dict[str, Json]:
-    """Return the decisions of a sweep that is left alone."""
-    driver = place.start()
-    if code := driver.ends(1200.0):
-        raise RuntimeError(f"the undisturbed sweep ended with {code}: {driver.words}")
-    return decisions(place)
+def _asked() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--kills", type=int, default=200, help="at least so many")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--at-once", type=int, default=4, help="sweeps side by side; of real engines one")
+    parser.add_argument("--real", action="store_true", help="vLLM's CPU build on the demo models")
+    parser.add_argument("--keep", action="store_true", help="write it into docs/")
+    asked = parser.parse_args()
+    asked.at_once = 1 if asked.real else asked.at_once
+    return asked
 
 
 def main() -> int:
     """Run it, print the result, keep it if asked to."""
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--real", action="store_true", help="vLLM's CPU build on the demo models")
-    parser.add_argument("--keep", action="store_true", help="write it into docs/")
-    asked = parser.parse_args()
-    draw, seen, began_s = random.Random(asked.seed), Seen(), time.monotonic()
-    root, choices = Path(tempfile.mkdtemp(prefix="kills-")), (1,) if asked.real else (1, 1, 3)
-    expected: dict[int, dict[str, Json]] = {}
-    while seen.kills < asked.kills and not seen.wrong:
-        lives = draw.choice(choices)
-        if lives not in expected:
-            expected[lives] = undisturbed(Place(root / f"undisturbed-{lives}", lives, asked.real))
-        place = Place(root / f"sweep-{seen.sweeps}", lives, asked.real)
-        moments = random_moments(draw, 90.0 if asked.real else 12.0)
-        sweep_under_fire(place, islice(moments, min(MOST_SESSIONS, asked.kills - seen.kills)), seen)
-        if not seen.wrong and (found := decisions(place)) != expected[lives]:
-            seen.wrong.append(f"other decisions: {found} instead of {expected[lives]}")
-        print(f"kills {seen.kills}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
-        result = _result(seen, asked, time.monotonic() - began_s)
-        if asked.keep:  # after each sweep: it takes most of an hour
+    asked, seen, began_s, told, numbers = _asked(), Seen(), time.monotonic(), Lock(), count()
+    root, kinds = Path(tempfile.mkdtemp(prefix="kills-")), (1,) if asked.real else (1, 3)
+    bench = Bench(root, asked.seed, asked.real, 120.0 if asked.real else 25.0)
+
+    def tell(ended: bool) -> dict[str, Json]:
+        result = _result(seen, asked, time.monotonic() - began_s, ended)
+        if asked.keep:  # after each sweep: all of them take most of an hour
             keep("kills_real" if asked.real else "kills_simulated", result)
+        return result
+
+    def sweeps(expected: Mapping[int, dict[str, Json]]) -> None:
+        while seen.kills < asked.kills and not seen.wrong:
+            one = bench.sweep(next(numbers), min(MOST_SESSIONS, asked.kills - seen.kills), expected)
+            with told:
+                seen.add(one)
+                print(f"kills {seen.kills}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
+                tell(ended=False)
+
+    with ThreadPoolExecutor(asked.at_once) as side_by_side:
+        expected = dict(zip(kinds, side_by_side.map(bench.undisturbed, kinds), strict=True))
+        seen.undisturbed.update(verdict for one in expected.values() for verdict in verdicts(one))
+        list(side_by_side.map(sweeps, [expected] * asked.at_once))
     if not seen.wrong:
         shutil.rmtree(root)
-    print(json.dumps(result))
+    print(json.dumps(tell(ended=True)))
     return 1 if seen.wrong else 0
 
 
-def _result(seen: Seen, asked: argparse.Namespace, wall_s: float) -> dict[str, Json]:
+def _result(seen: Seen, asked: argparse.Namespace, wall_s: float, ended: bool) -> dict[str, Json]:
     gone_s = sorted(seen.gone_s) or [0.0]
     return {
         "bench": "kills",
         "ok": not seen.wrong,
+        "ended_by_itself": ended,
         "seed": asked.seed,
+        "asked": asked.kills,
+        "at_once": asked.at_once,
         "kills": seen.kills,
         "sweeps": seen.sweeps,
         "moments": dict(sorted(seen.moments.items())),
+        "verdicts": dict(sorted(seen.verdicts.items())),
+        "verdicts_undisturbed": dict(sorted(seen.undisturbed.items())),
         "wrong": list(seen.wrong),
         "gone_within_s": {"median": round(gone_s[len(gone_s) // 2], 1), "longest": round(gone_s[-1], 1)},
         "wall_s": round(wall_s),

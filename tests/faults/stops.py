@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from tests.faults.driver_sweep import Driver, Moment, Place, faults_after, faults_at_the_end, random_moments
+from tests.faults.afterwards import faults_after, faults_at_the_end
+from tests.faults.driver_sweep import Driver, Moment, Place, random_moments
 from tests.faults.keeping import keep
 from tests.measured_commit import measured_commit
 from tuner.records import Json
