@@ -7,52 +7,23 @@ compile cache: of its variables only VLLM_RPC_BASE_PATH follows it, which every 
 
 from __future__ import annotations
 
-import fcntl
 import getpass
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from pathlib import Path
+
+from tuner.held_directory import Held, held_directory
 
 _PREFIX = "tuner-engine-"
 _LONGEST_PARENT = 107 - 37 - len(f"/{_PREFIX}12345678")
 
 
-@dataclass(frozen=True)
-class Held:
-    """A directory in use.  lock: an open descriptor; whoever inherits it holds the directory too."""
-
-    path: Path
-    lock: int
-
-
-@contextmanager
-def held_directory(prefix: str, parent: Path) -> Iterator[Held]:
-    """Yield a new directory, and close its lock at the end; what others left there and nobody holds is removed first.
-
-    The kernel gives a lock back when its last descriptor is closed, so a directory cannot be left for ever.  Raises
-    OSError if none can be made.
-    """
-    for left in parent.glob(f"{prefix}*"):
-        with suppress(OSError):
-            _remove_unless_held(left)
-    held = _new(prefix, parent)
-    try:
-        yield held
-    finally:
-        os.close(held.lock)
-
-
-@contextmanager
-def engine_directory(env: Mapping[str, str]) -> Iterator[Held]:
-    """Yield a directory for an engine with these variables; its supervisor is to inherit the lock and to remove it."""
+def engine_directory(env: Mapping[str, str]) -> AbstractContextManager[Held]:
+    """Hold a new directory for an engine with these variables; its supervisor is to inherit the lock and remove it."""
     usual = _usual(env)
-    with held_directory(_PREFIX, usual if len(os.fsencode(usual)) <= _LONGEST_PARENT else _fallback()) as held:
-        yield held
+    return held_directory(_PREFIX, usual if len(os.fsencode(usual)) <= _LONGEST_PARENT else _fallback())
 
 
 def with_directory(env: Mapping[str, str], path: Path) -> dict[str, str]:
@@ -85,26 +56,3 @@ def _user() -> str:
         return re.sub(r'[\\/:*?"<>|]', "_", getpass.getuser())
     except (KeyError, OSError):  # a container's user without a name
         return f"uid_{os.getuid()}"
-
-
-def _new(prefix: str, parent: Path) -> Held:
-    while True:
-        path = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        with suppress(FileNotFoundError):
-            lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-            with suppress(OSError):  # a file system without locks: nobody can take it for left, then
-                fcntl.flock(lock, fcntl.LOCK_EX)
-            if path.exists():
-                return Held(path, lock)
-            os.close(lock)  # somebody took it for left before we held it
-
-
-def _remove_unless_held(path: Path) -> None:
-    """Remove a directory of this user's that nobody holds; OSError where it is none, or held."""
-    lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-    try:
-        if os.fstat(lock).st_uid == os.getuid():
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
-    finally:
-        os.close(lock)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tuner.engine.temporary import held_directory
 from tuner.errors import PoolError
+from tuner.held_directory import held_directory
 
 
 @contextmanager
