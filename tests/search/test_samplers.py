@@ -257,9 +257,23 @@ def test_what_was_tried_is_in_the_order_of_the_records_and_what_runs_comes_last(
     assert found == [measured(third), measured(first), Tried(second, Outcome.RUNNING)]
 
 
+@settings(max_examples=6)
+@given(seed=st.integers(0, 10_000))
+def test_what_the_sampler_remembers_is_what_the_study_holds(seed: int) -> None:
+    sweep, chance, running = Sweep(SPACE, "grid"), random.Random(seed), list[Candidate]()
+    reading = PolicySampler(InOrder(SPACE), SPACE, Parameters(SPACE))
+    sweep.study.add(SPACE[2], [0.02], {NUMBER: 99, OBSERVED: told_json(Told(measured(SPACE[2]), {}))})
+    while candidate := sweep.ask().candidate:
+        running.append(candidate)
+        while running and chance.random() < 0.5:
+            ended = running.pop(chance.randrange(len(running)))
+            sweep.tell(measured(ended) if chance.random() < 0.7 else Tried(ended, Outcome.FAILED))
+        assert sweep.study._sampler.tried(sweep.study._study) == reading.tried(sweep.study._study)
+
+
 def test_a_sampler_that_repeats_itself_is_caught_by_the_study() -> None:
     class Again(PolicySampler):
-        def choose(self, study: Any, trial: Any) -> Candidate:
+        def planned(self) -> Candidate:
             return PLAIN
 
     sweep = Sweep(space(), "grid")

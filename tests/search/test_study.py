@@ -11,6 +11,7 @@ from pathlib import Path
 
 import optuna
 import pytest
+import sqlalchemy
 from optuna.trial import TrialState
 
 from tuner.errors import InputError
@@ -122,6 +123,15 @@ def test_several_run_at_once_and_end_in_any_order(opened: Callable[..., Study], 
     assert told(url) == {first.key: [1.0, 1.0], second.key: [2.0, 2.0]}
 
 
+def test_no_trial_is_read_back_while_a_sweep_goes_on(opened: Callable[..., Study]) -> None:
+    study, statements = opened(), list[str]()
+    sqlalchemy.event.listen(study._storage.engine, "before_cursor_execute", lambda *args: statements.append(args[2]))
+    for candidate in rest(study):
+        study.tell(candidate, [0.1, 0.2], {"speedup": 1.5})
+    assert any("INSERT INTO trial_user_attributes" in statement for statement in statements)
+    assert not [statement for statement in statements if "FROM trial_user_attributes" in statement]
+
+
 @pytest.mark.parametrize("values", [[1.0], [1.0, float("nan")], [1.0, float("inf")], [1.0, 2.0, 3.0]])
 def test_only_one_finite_number_per_temperature_is_a_result(opened: Callable[..., Study], values: list[float]) -> None:
     study = opened()
@@ -169,7 +179,7 @@ def test_killed_between_save_and_tell(opened: Callable[..., Study], url: str) ->
 def test_killed_in_the_middle_of_tell(opened: Callable[..., Study], url: str) -> None:
     study = opened()
     study.ask()
-    study._running[BASELINE.key].set_user_attr("told", True)
+    study._study._storage.set_trial_user_attr(study._running[BASELINE.key], "told", True)
     study.close()
     opened(done=((BASELINE, [1.0, 2.0], {}),))
     assert told(url) == {BASELINE.key: [1.0, 2.0]}

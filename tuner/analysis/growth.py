@@ -10,9 +10,11 @@ Steps per answer are counted to its very end, because that is what a TPOT is mad
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
+from operator import mul
 
 Steps = tuple[int, ...]
 """Tokens delivered by each decode step of one answer."""
@@ -172,8 +174,10 @@ def expected_steps(reached: Sequence[float], tokens: int) -> float:
     take more, as their last step gives more than is wanted.
     """
     at_least = (1.0, *reached, 0.0)
-    exactly = [at_least[j] - at_least[j + 1] for j in range(len(at_least) - 1)]
-    steps = [0.0]
-    for n in range(1, tokens + 1):
-        steps.append(1.0 + math.fsum(p * steps[n - j] for j, p in enumerate(exactly, start=1) if j < n))
-    return steps[tokens]
+    exactly = [one - more for one, more in pairwise(at_least)]
+    steps = 0.0
+    before = deque([steps], maxlen=len(exactly))
+    for _ in range(tokens):
+        steps = 1.0 + sum(map(mul, exactly, before))
+        before.appendleft(steps)
+    return steps

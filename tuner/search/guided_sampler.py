@@ -31,6 +31,10 @@ class PolicySampler(Choosing):
         self._next, self.why = decision.candidate, decision.why
         return decision if decision.candidate is None else None
 
+    def planned(self) -> Candidate | None:
+        """Return the candidate that `nothing` found."""
+        return self._next
+
     def choose(self, study: Study, trial: FrozenTrial) -> Candidate:
         """Return the policy's candidate.  ValueError if it has none: whoever asks calls `nothing` first."""
         candidate, self._next = self._next or self._decide(study).candidate, None

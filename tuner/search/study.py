@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tuner.errors import InputError
 from tuner.records import Candidate, Json
 from tuner.records.redaction import without_credentials
-from tuner.search.attributes import CANDIDATE, CONSTRAINTS, OBSERVED, TOLD
+from tuner.search.attributes import CANDIDATE, OBSERVED, TOLD
 from tuner.search.database import (
     check_sqlite,
     database_errors,
@@ -27,11 +27,12 @@ from tuner.search.database import (
 from tuner.search.decision import Decision
 from tuner.search.parameters import Parameters
 from tuner.search.samplers import Search
+from tuner.search.writing import add, begin, enqueued, state_of, tell
 
 if TYPE_CHECKING:
     from optuna import Study as OptunaStudy
     from optuna.storages import RDBStorage
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import FrozenTrial
 
 Done = tuple[Candidate, Sequence[float] | None, Mapping[str, Json]]
 
@@ -65,7 +66,7 @@ class Study:
         self._sampler = search.make(candidates, self._parameters)
         self._expected = search.expected(candidates)
         self._space = frozenset(self._pending)
-        self._running: dict[str, Trial] = {}
+        self._running: dict[str, int] = {}
         self._nothing: Decision | None = None
         self._study = self._create()
 
@@ -135,23 +136,39 @@ class Study:
         Without a candidate the decision stands until something is told: asking again then costs nothing.
         ValueError: the sampler proposed what is not left.
         """
+        from optuna.trial import TrialState
+
         if self._nothing is None:
             self._nothing = self._sampler.nothing(self._study)
         if self._nothing is not None:
             # Nothing would ever end what waits for nothing.
             return self._nothing if self._running else replace(self._nothing, done=True)
         while True:
-            trial = self._study.ask(dict(self._parameters.distributions))
-            candidate = self._parameters.candidate(trial.params)
-            if candidate is not None and candidate.key in self._pending:
+            planned = None if enqueued(self._study, self._storage) else self._sampler.planned()
+            candidate, trial_id = self._begin(planned) if planned else self._propose()
+            if candidate is not None:
                 del self._pending[candidate.key]
-                trial.set_user_attr(CANDIDATE, candidate.key)
-                self._running[candidate.key] = trial
+                self._running[candidate.key] = trial_id
+                self._sampler.note(candidate, TrialState.RUNNING, {})
                 return Decision(candidate, False, self._sampler.why)
-            self._fail(trial.number)
-            chosen = self._sampler.chosen
-            if chosen and trial.params == self._parameters.of(chosen):  # else somebody enqueued it in a dashboard
-                raise ValueError(f"the sampler proposed {trial.params}, which is no candidate that is left")
+
+    def _begin(self, candidate: Candidate) -> tuple[Candidate, int]:
+        if candidate.key not in self._pending:
+            raise ValueError(f"the sampler proposed {candidate.label}, which is no candidate that is left")
+        return candidate, begin(self._study, candidate, self._parameters)
+
+    def _propose(self) -> tuple[Candidate | None, int]:
+        """Begin a trial that Optuna proposes, or that was enqueued; without a candidate if it can be none."""
+        trial = self._study.ask(dict(self._parameters.distributions))
+        candidate = self._parameters.candidate(trial.params)
+        if candidate is not None and candidate.key in self._pending:
+            trial.set_user_attr(CANDIDATE, candidate.key)
+            return candidate, trial._trial_id
+        self._fail(trial.number)
+        chosen = self._sampler.chosen
+        if chosen and trial.params == self._parameters.of(chosen):  # else somebody enqueued it in a dashboard
+            raise ValueError(f"the sampler proposed {trial.params}, which is no candidate that is left")
+        return None, trial._trial_id
 
     @naming
     def tell(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> None:
@@ -161,23 +178,18 @@ class Study:
         in dashboards, and for the sampler (see `attributes`).  ValueError: not one finite number per temperature.
         KeyError: the candidate is not running.
         """
-        from optuna.trial import TrialState
-
         self._check(values)
-        trial = self._running.pop(candidate.key)
-        for name, value in {**attrs, TOLD: True}.items():
-            trial.set_user_attr(name, value)
-        if values is None:
-            self._study.tell(trial, state=TrialState.FAIL)
-        else:
-            self._study.tell(trial, list(values))
+        tell(self._study, self._running.pop(candidate.key), values, attrs)
+        self._sampler.note(candidate, state_of(values), attrs)
         self._nothing = None
 
     @naming
     def add(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> None:
         """Keep what came of a candidate that was measured although `ask` did not return it; see `tell`."""
         self._check(values)
-        self._study.add_trial(self._finished(candidate, values, attrs))
+        ours = candidate.key in self._space
+        add(self._study, candidate, self._parameters if ours else None, values, attrs)
+        self._sampler.note(candidate, state_of(values), attrs)
         self._pending.pop(candidate.key, None)
         self._nothing = None
 
@@ -200,6 +212,7 @@ class Study:
             if key not in known:
                 self.add(*result)
             self._pending.pop(key, None)
+        self._sampler.remember(self._study)
 
     def _create(self) -> OptunaStudy:
         import optuna
@@ -254,20 +267,6 @@ class Study:
             self.notes.append(f"study {self._name} was rebuilt from the records")
         optuna.delete_study(study_name=self._name, storage=self._storage)
         self._study = self._create()
-
-    def _finished(self, candidate: Candidate, values: Sequence[float] | None, attrs: Mapping[str, Json]) -> FrozenTrial:
-        from optuna.trial import TrialState, create_trial
-
-        ours = candidate.key in self._space
-        constraints = attrs.get(CONSTRAINTS)
-        return create_trial(
-            state=TrialState.FAIL if values is None else TrialState.COMPLETE,
-            values=None if values is None else list(values),
-            params=self._parameters.of(candidate) if ours else {},
-            distributions=dict(self._parameters.distributions) if ours else {},
-            user_attrs={**attrs, CANDIDATE: candidate.key, TOLD: True},
-            system_attrs={} if constraints is None else {CONSTRAINTS: constraints},
-        )
 
     def _check(self, values: Sequence[float] | None) -> None:
         # Optuna itself turns NaN into FAIL and keeps infinity as a result.
