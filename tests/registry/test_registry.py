@@ -166,14 +166,16 @@ def test_a_remote_writer_killed_at_any_file_leaves_no_entry_and_nothing_in_the_w
 def test_a_writer_that_is_really_killed_leaves_whole_entries_alone(tmp_path: Path) -> None:
     code = (
         "import sys\nfrom datetime import UTC, datetime\nfrom tuner.registry import Registry\n"
-        "registry = Registry(sys.argv[1])\nprint('ready', flush=True)\n"
+        "registry = Registry(sys.argv[1])\n"
         "for n in range(10**6):\n"
         "    registry.keep('t' + str(n % 3), {f'f{i}': b'x' * 10000 for i in range(20)}, str(n), datetime.now(UTC))\n"
+        "    if n == 0:\n"
+        "        print('one is kept', flush=True)\n"
     )
     for round_ in range(2):
         child = subprocess.Popen([sys.executable, "-c", code, str(tmp_path)], stdout=subprocess.PIPE, text=True)
         assert child.stdout is not None
-        assert child.stdout.readline() == "ready\n"
+        assert child.stdout.readline() == "one is kept\n"
         time.sleep(0.15 + 0.1 * round_)
         child.send_signal(signal.SIGKILL)
         child.wait()

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from tests.registry.conftest import build_config, keep_config
-from tests.service.conftest import QWEN, READ, SLUG, Served
+from tests.service.conftest import BOTH, QWEN, READ, SLUG, Served
 from tuner.artifact import load_best_config
 from tuner.registry import Registry
 
@@ -76,6 +76,25 @@ def test_head_is_get_without_the_body(served: Served) -> None:
     assert (head.status_code, head.content) == (200, b"")
     assert head.headers["etag"] == get.headers["etag"]
     assert head.headers["content-length"] == str(len(get.content))
+
+
+def test_a_header_that_comes_in_several_lines_is_one_list(served: Served) -> None:
+    tag = served.ask("GET", BEST).headers["etag"]
+    token = ("Authorization", f"Bearer {BOTH}")
+    again = served.http.get(BEST, headers=[token, ("If-None-Match", '"x"'), ("If-None-Match", tag)])
+    assert again.status_code == 304
+    answer = served.http.get(BEST, headers=[token, ("Accept", "image/png"), ("Accept", "application/yaml")])
+    assert answer.headers["content-type"] == "application/yaml"
+
+
+def test_a_target_of_which_nothing_can_be_read_is_named(serve: Callable[..., Served], setup: dict[str, Any]) -> None:
+    for stamp in ("20261201T000000Z", "20261202T000000Z"):
+        (Path(setup["registry"]) / SLUG / stamp / "entry.json").write_text("{")
+    served = serve(setup)
+    found = served.ask("GET", "/v1/targets").json()
+    assert [one["target"] for one in found["targets"] if one["slug"] == SLUG] == []
+    assert len([line for line in found["broken"] if SLUG in line]) == 2
+    assert SLUG in served.ask("GET", "/").text
 
 
 def test_the_history_has_every_sweep_and_what_changed(served: Served) -> None:

@@ -27,6 +27,14 @@ class Listing:
     broken: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Survey:
+    """names: of all targets that have an entry, sorted.  broken: entries of those of which none can be read."""
+
+    names: tuple[str, ...]
+    broken: tuple[str, ...] = ()
+
+
 class Registry:
     """What was measured of each target.  Nothing in it is ever overwritten, but for the `latest` files.
 
@@ -84,14 +92,34 @@ class Registry:
 
     def targets(self) -> tuple[str, ...]:
         """Return the names of all targets that have an entry, sorted."""
-        found = (self._newest(slug) for slug in self._shelf.names(""))
-        return tuple(sorted(entry.target for entry in found if entry is not None))
+        return self.survey().names
 
-    def _newest(self, slug: str) -> Entry | None:
+    def survey(self) -> Survey:
+        """Return the targets, and the entries of which nobody can tell what they are of."""
+        names: list[str] = []
+        broken: list[str] = []
+        for slug in self._shelf.names(""):
+            entry, damage = self._newest(slug)
+            if entry is None:
+                broken += damage
+            else:
+                names.append(entry.target)
+        return Survey(tuple(sorted(names)), tuple(broken))
+
+    def _newest(self, slug: str) -> tuple[Entry | None, list[str]]:
+        """Return the newest entry that can be read, and what is wrong with those after it."""
+        damage: list[str] = []
         for stamp in reversed(self._stamps(slug)):
-            with suppress(Damaged, FileNotFoundError):
-                return self._entry(slug, stamp)
-        return None
+            try:
+                return self._entry(slug, stamp), damage
+            except FileNotFoundError:
+                continue
+            except Damaged as error:
+                damage.append(self._damaged(slug, stamp, error))
+        return None, damage
+
+    def _damaged(self, slug: str, stamp: str, error: Damaged) -> str:
+        return f"{self._shelf.where(f'{slug}/{stamp}')}/{ENTRY_FILE}: {error}"
 
     def entries(self, target: str) -> Listing:
         """Return the entries of a target; none where it has none. A half entry of a killed writer is none."""
@@ -104,7 +132,7 @@ class Registry:
             except FileNotFoundError:
                 continue
             except Damaged as error:
-                broken.append(f"{self._shelf.where(f'{slug}/{stamp}')}/{ENTRY_FILE}: {error}")
+                broken.append(self._damaged(slug, stamp, error))
         return Listing(tuple(entries), tuple(broken))
 
     def _stamps(self, slug: str) -> list[str]:

@@ -18,7 +18,7 @@ from tuner.artifact import BestConfig, parse_best_config
 from tuner.artifact.model import BEST_CONFIG
 from tuner.errors import ArtifactError
 from tuner.page.pages import PAGE
-from tuner.registry import Entry, History, Registry, history, target_slug
+from tuner.registry import Entry, History, Registry, Survey, history, target_slug
 from tuner.registry.document import past_json
 from tuner.service.documents import BestConfigAnswer, Freshness, PastSweep, Target, TargetHistory, Targets
 from tuner.service.holding import Holding
@@ -49,7 +49,7 @@ class Answers:
         self._holding = holding
         self._clock = clock
         self._lock = Lock()
-        self._slugs: tuple[float, dict[str, str]] | None = None
+        self._found: tuple[float, Survey] | None = None
         self._read: OrderedDict[str, tuple[str, BestConfig]] = OrderedDict()
 
     @property
@@ -59,12 +59,12 @@ class Answers:
 
     def check(self) -> None:
         """Look whether the registry can be reached."""
-        self._slugs = None
-        self._names()
+        self._found = None
+        self._survey()
 
     def targets(self) -> Targets:
         """Return every target with its newest answer."""
-        found, broken = [], []
+        found, broken = [], [*self._survey().broken]
         for slug in sorted(self._names()):
             try:
                 newest = self.newest(slug)
@@ -138,10 +138,13 @@ class Answers:
         return names[slug]
 
     def _names(self) -> dict[str, str]:
+        return {target_slug(name): name for name in self._survey().names}
+
+    def _survey(self) -> Survey:
         with self._lock:
-            if self._slugs is None or self._clock() - self._slugs[0] > LISTED_S:
-                self._slugs = (self._clock(), {target_slug(name): name for name in self._registry.targets()})
-            return self._slugs[1]
+            if self._found is None or self._clock() - self._found[0] > LISTED_S:
+                self._found = (self._clock(), self._registry.survey())
+            return self._found[1]
 
     def _config(self, entry: Entry) -> tuple[str, BestConfig]:
         # An entry never changes, so what was read of it once holds.

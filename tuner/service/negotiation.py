@@ -10,12 +10,12 @@ _TAG = re.compile(r'(?:W/)?("[^"]*")')
 _MOST_RANGES = 50
 
 
-def preferred(accept: str | None, offered: Sequence[str]) -> str | None:
+def preferred(accept: str, offered: Sequence[str]) -> str | None:
     """Return the media type to answer with, the first offered among equals; None where none is acceptable.
 
-    accept: the header, None where there is none.  What in it cannot be read is passed over.
+    accept: the header, of several joined by commas, "" where there is none.  What in it cannot be read is passed over.
     """
-    if accept is None or not accept.strip():
+    if not accept.strip():
         return offered[0]
     ranges = [parsed for part in accept.split(",")[:_MOST_RANGES] if (parsed := _range(part)) is not None]
     best = max(offered, key=lambda media: _quality(media, ranges))
@@ -49,8 +49,6 @@ def entity_tag(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()[:32]}"'
 
 
-def has_it(if_none_match: str | None, tag: str) -> bool:
+def has_it(if_none_match: str, tag: str) -> bool:
     """Whether an If-None-Match header names this tag, or any ("*"); compared weakly, as RFC 9110 has it."""
-    if if_none_match is None:
-        return False
     return if_none_match.strip() == "*" or tag in _TAG.findall(if_none_match)

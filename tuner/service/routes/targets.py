@@ -55,10 +55,10 @@ def best_config(
     target: Slug,
     parts: WithParts,
     request: Request,
-    if_none_match: Annotated[str | None, Header()] = None,
+    if_none_match: Annotated[list[str] | None, Header()] = None,
 ) -> Response:
     """Return the newest artifact of a target: YAML that `tuner export` takes, or JSON, as Accept says."""
-    form = preferred(request.headers.get("accept"), (JSON, YAML))
+    form = preferred(", ".join(request.headers.getlist("accept")), (JSON, YAML))
     if form is None:
         raise Refused(406, "not-acceptable", f"This is served as {JSON} and {YAML}.", "Ask for one of them.")
     newest = parts.answers.newest(target)
@@ -72,7 +72,7 @@ def best_config(
         "Tuner-Freshness": freshness.state.value,
         "Tuner-Stamp": newest.entry.stamp,
     }
-    if has_it(if_none_match, tag):
+    if has_it(", ".join(if_none_match or ()), tag):
         return Response(status_code=304, headers=headers)
     return Response(body, headers=headers, media_type=form)
 
