@@ -17,8 +17,6 @@ from uuid import uuid4
 
 import psutil
 
-from tuner.engine.temporary import with_directory
-
 MARK = "SPEC_TUNER_TEST_OWNER"
 """A variable that every process inherits which a sweep starts: so they are found, wherever they end up."""
 GONE_WITHIN_S = 60.0
@@ -91,11 +89,8 @@ class Place:
 
     @property
     def env(self) -> dict[str, str]:
-        """TMPDIR and Ray's directory are of this place, so that what is left in them is left by its sweeps.
-
-        Caches stay where they are, as an engine's do.
-        """
-        return {**with_directory(os.environ, self.temporary), MARK: self.mark, "RAY_TMPDIR": str(self.ray)}
+        """TMPDIR and Ray's directory are of this place, so that what is left in them is left by its sweeps."""
+        return {**os.environ, MARK: self.mark, "TMPDIR": str(self.temporary), "RAY_TMPDIR": str(self.ray)}
 
     def command(self) -> str:
         """Return the sweep as a shell command."""

@@ -26,7 +26,7 @@ from tuner.engine.concealing import conceal
 from tuner.engine.environment import engine_env, recorded_env, redacted_command
 from tuner.engine.gpu_memory import used_gpu_memory, wait_for_memory
 from tuner.engine.memory_log import engine_memory
-from tuner.engine.temporary import engine_directory, with_directory
+from tuner.engine.sockets import socket_directory, with_sockets_in
 from tuner.errors import EngineCrashed, EngineStuck
 from tuner.records import EngineFacts
 from tuner.records.redaction import redacted, secrets_of, without_controls
@@ -95,26 +95,26 @@ class Supervised:
         self.started_s = time.monotonic()
         env = engine_env(os.environ, launch.env, launch.api_key)
         launch.log_path.parent.mkdir(parents=True, exist_ok=True)
-        with launch.log_path.open("ab") as log, engine_directory(env) as own:
+        with launch.log_path.open("ab") as log, socket_directory(env) as sockets:
             self._supervisor = subprocess.Popen(
                 [sys.executable, "-I", "-S", str(SUPERVISOR)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
-                pass_fds=(*descriptors(), own.lock),
+                pass_fds=(*descriptors(), sockets.lock),
                 bufsize=0,
             )
         assert self._supervisor.stdin is not None and self._supervisor.stdout is not None
         self._order, self._reports = self._supervisor.stdin, self._supervisor.stdout
         os.set_blocking(self._reports.fileno(), False)
-        self._send_request(with_directory(env, own.path), own.path)
+        self._send_request(with_sockets_in(sockets.path, env), sockets.path)
 
-    def _send_request(self, env: Mapping[str, str], temporary: Path) -> None:
+    def _send_request(self, env: Mapping[str, str], sockets: Path) -> None:
         request = {
             "command": list(self._launch.command),
             "env": env,
-            "temporary": str(temporary),
+            "sockets": str(sockets),
             "log_path": str(self._launch.log_path.absolute()),
             "grace_s": self._launch.stop_grace_s,
             "owner": os.getpid(),

@@ -13,8 +13,8 @@ keeper hears of it by signal. It takes the death of both at one moment to leave 
 The engine writes its log into the file itself, so nothing that reads it can hold the engine up. Of a log that grows
 without end the keeper gives the middle back to the disk, and takes it out of the file when the engine is gone.
 
-Standard input: one line of JSON {"command", "env", "temporary", "log_path", "grace_s", "owner"}, then nothing; its end
-is the order to stop. "temporary" is a directory that goes with the engine.
+Standard input: one line of JSON {"command", "env", "sockets", "log_path", "grace_s", "owner"}, then nothing; its end
+is the order to stop. "sockets" is a directory that goes with the engine.
 Standard output: lines of JSON, {"event": "started", "pid"}, {"event": "failed", "error"}, {"event": "exited", "code"}
 (negative: minus the signal), {"event": "lost"} (the keeper was killed) and {"event": "gone"} (nothing is left).
 Its end means that guard and keeper are gone as well.
@@ -26,6 +26,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -45,6 +46,8 @@ FALLOC_FL_PUNCH_HOLE = 2
 LOG_PART_BYTES = 16 * 2**20
 """What is kept of a log's beginning, and of its end; a multiple of any file system's block."""
 COPY_BYTES = 2**20
+MEETING_FILE = re.compile(rb"distributed_init_method=file://(/\S+/vllm_dist_[0-9a-f]{32})\b")
+"""Where vLLM's processes find each other, in the temporary directory; it stays there when they are killed."""
 
 
 class Watch:
@@ -231,6 +234,14 @@ def start(request: dict[str, object]) -> int:
         ).pid
 
 
+def remove_files(request: dict[str, object]) -> None:
+    """Remove what the engine has left elsewhere than in its log."""
+    shutil.rmtree(str(request["sockets"]), ignore_errors=True)
+    with contextlib.suppress(OSError), Path(str(request["log_path"])).open("rb") as log:
+        for path in set(MEETING_FILE.findall(log.read(LOG_PART_BYTES))):
+            Path(os.fsdecode(path)).unlink(missing_ok=True)
+
+
 def guard(keeper: int, owner: int) -> None:
     """Wait for the keeper, tell it when the owner is gone, and finish its work if it was killed."""
     watch = Watch()
@@ -267,16 +278,16 @@ def main() -> int:
     if request is None:
         return 1
     prctl(PR_SET_CHILD_SUBREAPER, 1)
-    me, temporary = os.getpid(), str(request["temporary"])
+    me = os.getpid()
     keeper = os.fork()
     if keeper == 0:
         keep(request, me)
-        shutil.rmtree(temporary, ignore_errors=True)
+        remove_files(request)
         # Past this process' copy of the guard's frames: nothing of them is to run twice.
         os._exit(0)
     os.close(0)
     guard(keeper, int(str(request["owner"])))
-    shutil.rmtree(temporary, ignore_errors=True)  # for the case that the keeper was killed
+    remove_files(request)  # for the case that the keeper was killed
     return 0
 
 

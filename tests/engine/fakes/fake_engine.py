@@ -4,7 +4,7 @@ Options (all optional): port, served_name, pids (file to which every process of 
 listening), say (lines for the log), exit_code (end with it, after exit_after_s), ignore_term, chatter (log for ever),
 silent_port (accept connections, answer none), daemons (children in sessions of their own, detached from their parent),
 status (HTTP status of every answer), env_file (where to write the environment), max_model_len, flood_mib (of lines for
-the log, before listening), version (what it says at /version). It never removes what it puts into TMPDIR.
+the log, before listening), version (what it says at /version). Like vLLM it leaves a socket and a file behind.
 """
 
 import http.server
@@ -77,8 +77,11 @@ for line in options.get("say", []):
     print(line, flush=True)
 for number in range(options.get("flood_mib", 0)):
     os.write(1, f"{number:>7} {'x' * 55}\n".encode() * 2**14)
-if own := os.environ.get("TMPDIR"):
-    socket.socket(socket.AF_UNIX).bind(f"{own}/{os.getpid()}-{time.monotonic_ns()}")
+if sockets := os.environ.get("VLLM_RPC_BASE_PATH"):
+    socket.socket(socket.AF_UNIX).bind(f"{sockets}/{os.getpid()}-{time.monotonic_ns()}")
+    meeting = pathlib.Path(os.environ.get("TMPDIR", "/tmp")) / f"vllm_dist_{os.urandom(16).hex()}"
+    meeting.touch()
+    print(f"INFO world_size=1 distributed_init_method=file://{meeting} backend=gloo", flush=True)
 if "env_file" in options:
     pathlib.Path(options["env_file"]).write_text(json.dumps(dict(os.environ)))
 for _ in range(options.get("daemons", 0)):
