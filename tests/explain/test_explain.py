@@ -16,12 +16,13 @@ from tuner.explain import explained, explained_json, explained_text, read_facts
 from tuner.explain.facts import Why
 from tuner.explain.figures import COUNTED
 from tuner.explain.lines import placeholders
-from tuner.explain.telling import LANGUAGES as MESSAGES
+from tuner.explain.telling import LANGUAGES as SPOKEN
 from tuner.records import Confidence, Effect, Limit, LoadPoint, Metric, Sampling, Trial, Verdict
 from tuner.report import manifest_json
 from tuner.store import RunStore
 
 Make = Callable[..., Trial]
+MESSAGES = {name: language.messages for name, language in SPOKEN.items()}
 FIGURE = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?x?")
 
 

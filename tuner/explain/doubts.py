@@ -8,7 +8,7 @@ from itertools import groupby
 
 from tuner.explain.facts import AtTemperature, Facts, NotMeasured, Why
 from tuner.explain.figures import fine_share, ranges, share
-from tuner.explain.lines import Line, Section, line
+from tuner.explain.lines import Line, Quoted, Section, line
 from tuner.records import Limit, Verdict
 from tuner.search.left import Predicted
 from tuner.words import unfinished_words
@@ -41,9 +41,9 @@ def _missing(facts: Facts) -> Iterator[Line]:
         yield from _of_reason(draft, why, list(group))
     labels = {record.name: record.label for record in facts.analysed.records}
     for name, reason in findings.failed.items():
-        yield line("missing.failed", label=labels.get(name, name), reason=reason)
+        yield line("missing.failed", label=labels.get(name, name), reason=Quoted(reason))
     for label, reason in manifest.unavailable.items():
-        yield line("missing.unavailable", label=label, reason=reason)
+        yield line("missing.unavailable", label=label, reason=Quoted(reason))
     for covered in findings.traffic.values():
         if covered.beyond > 0:
             yield line("missing.traffic", share=share(covered.beyond))
@@ -86,13 +86,13 @@ def _certainty(at: AtTemperature) -> Iterator[Line]:
     drifts = [abs(figure.value - 1) for figure in at.facts.analysed.findings.drift.values() if figure.value is not None]
     yield line("doubt.drifted", drift=fine_share(max(drifts))) if drifts else line("doubt.drift_unknown")
     warnings = at.facts.analysed.findings.warnings
-    yield from (line("doubt.warning", text=text) for text in warnings if text not in _SAID_WITH_THE_ANSWER)
+    yield from (line("doubt.warning", text=Quoted(text)) for text in warnings if text not in _SAID_WITH_THE_ANSWER)
 
 
 def _causes(facts: Facts) -> Iterator[Line]:
     for one in facts.analysed.findings.diagnoses:
         sure = line(f"sure.{one.confidence.value}")
-        yield line("cause.line", what=line(f"cause.{one.code}"), subject=one.subject, sure=sure)
-        yield line("cause.report", text=one.what)
-        yield from (line("cause.evidence", text=sentence) for sentence in one.evidence)
+        yield line("cause.line", what=line(f"cause.{one.code}"), subject=Quoted(one.subject), sure=sure)
+        yield line("cause.report", text=Quoted(one.what))
+        yield from (line("cause.evidence", text=Quoted(sentence)) for sentence in one.evidence)
         yield line("cause.next", advice=line(f"next.{one.code}"))

@@ -9,7 +9,7 @@ from tuner.analysis.comparison import counted as counted_of
 from tuner.analysis.step_growth import measured_growth
 from tuner.explain.facts import AtTemperature
 from tuner.explain.figures import counted, fine_share, length, n_of, numbers, ranges, ratio, share, speedup, where
-from tuner.explain.lines import Line, Section, Table, Value, line
+from tuner.explain.lines import Line, Quoted, Section, Table, Value, line
 from tuner.records import Barred, Candidate, KCurve, LoadFigures, LoadPoint, TrialFigures
 from tuner.words import plain
 
@@ -111,7 +111,7 @@ def _barred(at: AtTemperature) -> Iterator[Line]:
         if one.temperature == at.answer.temperature:
             reasons.setdefault(one.candidate.key, []).append(one)
     for first, *more in reasons.values():
-        label, text = first.candidate.label, first.bar.text
+        label, text = first.candidate.label, Quoted(first.bar.text)
         if more:
             yield line("why.barred_several", label=label, text=text, count=str(1 + len(more)))
         else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from string import Formatter
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from typing import TypeAlias
 class Line:
     """One message.  key: in the messages of every language.  values: for its placeholders.
 
-    Text in `values` is the same in every language: figures, names, commands, words of an engine's log.
+    Text in `values` is the same in every language: figures, names, commands.
     """
 
     key: str
@@ -28,7 +28,14 @@ class Listed:
     how: str = "list"
 
 
-Value: TypeAlias = "str | Line | Listed"
+@dataclass(frozen=True)
+class Quoted:
+    """A sentence of the report, which is made in English."""
+
+    text: str
+
+
+Value: TypeAlias = "str | Line | Listed | Quoted"
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,13 @@ class Section:
     parts: tuple[Line | Table | Code, ...]
 
 
-Messages: TypeAlias = Mapping[str, str]
+@dataclass(frozen=True)
+class Language:
+    """messages: by key.  told: returns a sentence of the report in this language."""
+
+    messages: Mapping[str, str]
+    told: Callable[[str], str] = str
+
 
 _SPACE_IN_CHINESE = re.compile("(?<=[\u3000-\u9fff\uff00-\uffef]) (?=[\u3000-\u9fff\uff00-\uffef])")
 """What joins messages may leave: between figures and Chinese a space is right, between Chinese it is not."""
@@ -66,13 +79,16 @@ def line(key: str, **values: Value) -> Line:
     return Line(key, values)
 
 
-def said(value: Value, messages: Messages) -> str:
-    """Return a value in the language of `messages`.  KeyError for a key or a placeholder that is not there."""
+def said(value: Value, language: Language) -> str:
+    """Return a value in a language.  KeyError for a key or a placeholder that is not there."""
     if isinstance(value, str):
         return value
     if isinstance(value, Listed):
-        return _listed([said(item, messages) for item in value.items], value.how, messages)
-    text = messages[value.key].format(**{name: said(inner, messages) for name, inner in value.values.items()})
+        return _listed([said(item, language) for item in value.items], value.how, language.messages)
+    if isinstance(value, Quoted):
+        return language.told(value.text)
+    values = {name: said(inner, language) for name, inner in value.values.items()}
+    text = language.messages[value.key].format(**values)
     return _SPACE_IN_CHINESE.sub("", text)
 
 
@@ -81,7 +97,7 @@ def placeholders(template: str) -> frozenset[str]:
     return frozenset(name for _, name, _, _ in Formatter().parse(template) if name)
 
 
-def _listed(items: list[str], how: str, messages: Messages) -> str:
+def _listed(items: list[str], how: str, messages: Mapping[str, str]) -> str:
     if len(items) < 2:
         return "".join(items)
     *first, last = items

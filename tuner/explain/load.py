@@ -8,7 +8,7 @@ from tuner.analysis.comparison import load_figures
 from tuner.analysis.diagnoses.phrases import milliseconds
 from tuner.explain.facts import AtTemperature
 from tuner.explain.figures import n_of, numbers, speedup, where
-from tuner.explain.lines import Line, Listed, Section, Table, Value, line
+from tuner.explain.lines import Line, Listed, Quoted, Section, Table, Value, line
 from tuner.records import (
     BestK,
     Candidate,
@@ -56,7 +56,7 @@ def _concurrency(at: AtTemperature) -> Iterator[Line | Table]:
 def _schedule(at: AtTemperature) -> Iterator[Line]:
     for schedule in at.facts.analysed.findings.schedules:
         if schedule.temperature == at.answer.temperature:
-            yield line("load.schedule", text=schedule.why)
+            yield line("load.schedule", text=Quoted(schedule.why))
 
 
 def _row(surface: Surface, concurrency: int) -> tuple[Value, ...]:
