@@ -7,7 +7,7 @@ from statistics import median
 from typing import Any
 
 from tests.scale.sweep import Costs, Size
-from tests.scale.virtual_pool import Step
+from tests.scale.virtual_pool import Step, Timeline
 
 MIB = 2**20
 LAST = 100
@@ -24,14 +24,13 @@ BARS: Mapping[str, Callable[[Figures], bool]] = {
 }
 
 
-def figures(size: Size, long: Costs, answered: Size, answer: Costs) -> dict[str, Any]:
-    """Return all figures.  long: the sweep of that size.  answer: a smaller one, with fresh lives and report."""
+def figures(size: Size, long: Costs, answered: Size, answers: Sequence[Costs]) -> dict[str, Any]:
+    """Return all figures.  long: the sweep of that size.  answers: a small and a larger one with lives and report."""
     line, steps = long.timeline, long.timeline.steps
     quarter, end = at_quarter(steps), steps[-1]
-    own = answer.timeline
-    fresh = [step.driver_s for step in own.steps if step.trials > own.searched][1:]
     return {
         "utilisation": round(utilisation(size, long), 4),
+        "utilisation_by_cpu": round(utilisation_by_cpu(size, long), 4),
         "step_ms_p50": ms([step.cpu_s for step in steps[-2 * size.workers - LAST : -2 * size.workers]]),
         "rss_growth_mb": round((end.rss - quarter.rss) / MIB, 1),
         "trials": line.trials,
@@ -45,18 +44,36 @@ def figures(size: Size, long: Costs, answered: Size, answer: Costs) -> dict[str,
         "reads_of_all_trials": len(long.parts["read all"]),
         "trial_s": round(line.busy_s / line.trials, 1),
         "hours": round(line.ended_s / 3600, 2),
-        "answer": {
-            "workers": answered.workers,
-            "trials": own.trials,
-            "report_ms_per_trial": round(1e3 * answer.report_s / own.trials, 1),
-            "fresh_life_ms_per_trial": round(1e3 * median(fresh) / own.trials, 1) if fresh else None,
-        },
+        "answer": {"workers": answered.workers, **of_answers(*answers)},
     }
+
+
+def of_answers(small: Costs, large: Costs) -> dict[str, Any]:
+    """Return what reports took, and what each further trial adds to one and to the planning of a fresh life."""
+    trials = [costs.timeline.trials for costs in (small, large)]
+    further = trials[1] - trials[0]
+    plans = [planning_s(costs.timeline) for costs in (small, large)]
+    return {
+        "trials": trials,
+        "report_s": [round(costs.report_s, 1) for costs in (small, large)],
+        "report_ms_per_trial": round(1e3 * (large.report_s - small.report_s) / further, 1),
+        "fresh_life_ms_per_trial": round(1e3 * (plans[1] - plans[0]) / further, 2),
+    }
+
+
+def planning_s(line: Timeline) -> float:
+    """Return the median CPU seconds of the driver's steps between fresh lives; the first also loads what it needs."""
+    return median([step.cpu_s for step in line.steps if step.trials > line.searched][1:])
 
 
 def utilisation(size: Size, costs: Costs) -> float:
     """Return the share of all workers' time until the last search trial that was spent in trials."""
     return costs.timeline.searching_busy_s / (size.workers * costs.timeline.searching_ended_s)
+
+
+def utilisation_by_cpu(size: Size, costs: Costs) -> float:
+    """Return what it would be where a step of the driver took its CPU time and no longer."""
+    return costs.timeline.searching_busy_s / (size.workers * costs.timeline.searching_ended_cpu_s)
 
 
 def at_quarter(steps: Sequence[Step]) -> Step:

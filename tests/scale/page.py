@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -38,21 +37,23 @@ def lines(found: Result) -> list[str]:
         f"| workers, trials, requests | {found['workers']}, {found['trials']:,}, {found['requests']:,} |",
         f"| a trial takes (virtual) | {found['trial_s']:g} s |",
         f"| workers busy until the search ends | {100 * found['utilisation']:.1f} % |",
+        f"| the same if a step took its CPU time alone | {100 * found['utilisation_by_cpu']:.1f} % |",
         f"| the driver's step for a trial, near the end: CPU | {found['step_ms_p50']:g} ms |",
         f"| the same by the clock, with that load | {found['step_wall_ms_p50']:g} ms |",
         f"| memory of the driver at the end | {found['rss_mb']} MB |",
         f"| its growth from a quarter of the trials on | {found['rss_kb_per_trial']:g} kB a trial |",
         f"| times that all trials were read while searching | {found['reads_of_all_trials']} |",
         "",
-        "Medians by the clock: "
+        "Medians of CPU: "
         + ", ".join(f"{name} {value:g} ms" for name, value in found["parts_ms_p50"].items() if value)
         + ". CPU of a step after so many trials: "
         + ", ".join(f"{trials}: {value:g} ms" for trials, value in found["step_ms_at"].items())
         + ".",
         "",
-        f"A smaller sweep with its answer, {answer['workers']} workers and {answer['trials']} trials: the report takes",
-        f"{answer['report_ms_per_trial']:g} ms for each trial, planning a fresh life",
-        f"{answer['fresh_life_ms_per_trial']:g} ms for each trial that there is.",
+        f"Smaller sweeps with answers, {answer['workers']} workers: the report of {answer['trials'][0]} trials takes",
+        f"{answer['report_s'][0]:g} s of CPU, that of {answer['trials'][1]} trials {answer['report_s'][1]:g} s:"
+        f" {answer['report_ms_per_trial']:g} ms for each further trial.",
+        f"Each adds {answer['fresh_life_ms_per_trial']:g} ms to planning a fresh life.",
         "",
         "Every request is in Parquet; the driver keeps records, and of each device and set of engine arguments the",
         "requests of the last baseline. Memory grows with trials, not with requests.",
@@ -77,23 +78,20 @@ def _short_of(found: Result) -> list[str]:
 
 
 def _paper(found: Result) -> list[str]:
-    step_s, answer = found["step_ms_p50"] / 1e3, found["answer"]
-    flat = REAL_TRIAL_S / 2 / step_s
-    growing = math.sqrt(REAL_TRIAL_S / 2 / step_s * found["workers"])
+    answer, half = found["answer"], REAL_TRIAL_S / 2 / (found["step_ms_p50"] / 1e3)
     report_ms, fresh_ms = answer["report_ms_per_trial"], answer["fresh_life_ms_per_trial"]
     trials = PAPER * found["trials"] // found["workers"]
     return [
         f"Not measured: worked out from the figures above, for trials of {REAL_TRIAL_S:g} s and {trials:,} of them.",
         "",
-        f"1. **The report** first, long before the workers: about {report_ms * trials / 3.6e6:.1f} h"
-        f" for {trials:,} trials, and it holds all their requests in memory. At 2,000 trials it takes"
-        f" {report_ms * 2000 / 6e4:.0f} minutes. To do: figures of single lives kept beside the"
-        " records, so that a report reads only the finalists' requests.",
-        f"2. **The driver's loop**: half busy at {growing:,.0f} to {flat:,.0f} workers: the first if all of a step"
-        " grows with the trials that run (an ask reads each of them from the study twice), the second if none of it"
-        " does. To do: know the running trials without reading them; write a trial's attributes in one transaction.",
-        f"3. **Planning fresh lives**: {fresh_ms * trials / 6e4:.0f} minutes for each at"
-        f" {trials:,} trials. To do: the same kept figures.",
+        f"1. **The driver's loop**: half busy at {half:,.0f} workers, if a step costs what it does here. Nothing in it"
+        " reads what runs or all requests; most of it is the analysis of the one trial, and the small transactions in"
+        " which Optuna keeps a trial's attributes one by one.",
+        f"2. **The report**: about {report_ms * trials / 6e4:.0f} minutes for {trials:,} trials,"
+        f" {report_ms * 2000 / 6e4:.1f} for 2,000, and it holds all their requests in memory. To do: figures of single"
+        " lives kept beside the records, so that a report reads only the finalists' requests.",
+        f"3. **Planning a fresh life**: {fresh_ms * trials / 1e3:.0f} s at {trials:,} trials. To do: the same kept"
+        " figures.",
         "4. **SQLite**: one writer is enough, since only the driver writes; its part is within the loop's. With several"
         " drivers `--storage postgresql://...`.",
         "5. **Baselines**: each device measures its own for each set of engine arguments, so that with"

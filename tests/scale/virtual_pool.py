@@ -2,7 +2,8 @@
 
 The pool's clock stands still while the pool itself works, runs as the real one does while the driver works, and jumps
 to the next end of a trial when the driver waits. So a worker idles exactly as long as it would beside a driver of this
-speed.
+speed. A second clock beside it is charged with the driver's CPU time alone, trials ending in the same order: that is
+how busy workers would be where nobody else uses the cores and the disk never has to be waited for.
 """
 
 from __future__ import annotations
@@ -41,19 +42,23 @@ class Step:
 
 @dataclass
 class Timeline:
-    """busy_s, ended_s: worker-seconds in trials, and when the last one ended, of the search alone and of everything."""
+    """busy_s, ended_s: worker-seconds in trials, and when the last one ended, of the search alone and of everything.
+
+    searching_ended_cpu_s: the same on the clock that is charged with CPU time.
+    """
 
     steps: list[Step] = field(default_factory=list)
     searched: int = 0
     searching_busy_s: float = 0.0
     searching_ended_s: float = 0.0
+    searching_ended_cpu_s: float = 0.0
     busy_s: float = 0.0
     ended_s: float = 0.0
     trials: int = 0
     requests: int = 0
 
-    def note(self, record: TrialRecord, ended_s: float, requests: int) -> None:
-        """Count a trial that ended."""
+    def note(self, record: TrialRecord, ended_s: float, ended_cpu_s: float, requests: int) -> None:
+        """Count a trial that ended, at these times of the two clocks."""
         self.trials += 1
         self.requests += requests
         self.busy_s += record.phases.total_s
@@ -62,6 +67,7 @@ class Timeline:
             self.searched += 1
             self.searching_busy_s += record.phases.total_s
             self.searching_ended_s = ended_s
+            self.searching_ended_cpu_s = max(self.searching_ended_cpu_s, ended_cpu_s)
 
 
 class VirtualPool:
@@ -75,9 +81,9 @@ class VirtualPool:
         )
         self._lab = lab
         self._timeline = timeline
-        self._running: dict[int, Trial] = {}
+        self._running: dict[int, tuple[Trial, float]] = {}
         self._ends: list[tuple[float, int]] = []
-        self._now_s = 0.0
+        self._now_s, self._now_cpu_s = 0.0, 0.0
         self._driver_s = 0.0
         self._returned = 0
         self._cpu_s = 0.0
@@ -89,7 +95,7 @@ class VirtualPool:
         self._enter()
         spec: TrialSpec = cast("partial[Trial]", job).args[0]
         trial = self._lab.life(spec, self.workers[worker])
-        self._running[worker] = trial
+        self._running[worker] = trial, self._now_cpu_s + trial.record.phases.total_s
         heapq.heappush(self._ends, (self._now_s + trial.record.phases.total_s, worker))
         self._leave()
 
@@ -108,8 +114,9 @@ class VirtualPool:
         ended = []
         while self._ends and self._ends[0][0] <= self._now_s:
             ended_s, worker = heapq.heappop(self._ends)
-            trial = self._running.pop(worker)
-            self._timeline.note(trial.record, ended_s, len(trial.samples))
+            trial, ended_cpu_s = self._running.pop(worker)
+            self._timeline.note(trial.record, ended_s, ended_cpu_s, len(trial.samples))
+            self._now_cpu_s = max(self._now_cpu_s, ended_cpu_s)
             ended.append((worker, trial))
         self._driver_s, self._cpu_s, self._returned = 0.0, 0.0, len(ended)
         self._leave()
@@ -119,10 +126,11 @@ class VirtualPool:
         """Nothing runs."""
 
     def _enter(self) -> None:
-        driver_s = time.perf_counter() - self._left_at_s
+        driver_s, cpu_s = time.perf_counter() - self._left_at_s, time.process_time() - self._left_at_cpu_s
         self._driver_s += driver_s
-        self._cpu_s += time.process_time() - self._left_at_cpu_s
         self._now_s += driver_s
+        self._cpu_s += cpu_s
+        self._now_cpu_s += cpu_s
 
     def _leave(self) -> None:
         self._left_at_s, self._left_at_cpu_s = time.perf_counter(), time.process_time()

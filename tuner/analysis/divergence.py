@@ -153,16 +153,15 @@ def _arm(comparisons: Iterable[tuple[str, Answer, Sequence[Answer]]], references
     return Arm(counts, tuple(unequal))
 
 
-def first_difference(answer: Sequence[int], other: Sequence[int], both_cut: bool) -> int | None:
+def first_difference(answer: tuple[int, ...], other: tuple[int, ...], both_cut: bool) -> int | None:
     """Return the first position at which two answers differ, None where they are equal.
 
     both_cut: both ended at their limit. Then the shorter one says nothing about what would have followed, and they are
     compared up to its length; otherwise an answer that ends earlier is another answer.
     """
     length = min(len(answer), len(other))
-    for position in range(length):
-        if answer[position] != other[position]:
-            return position
+    if answer[:length] != other[:length]:  # most are equal, and this is the quickest way to know
+        return next(position for position, (one, its) in enumerate(zip(answer, other, strict=False)) if one != its)
     return None if both_cut or len(answer) == len(other) else length
 
 
