@@ -137,6 +137,9 @@ def test_a_winner_below_half_gets_the_advice_beside_its_gain(make_trial: Make) -
     smaller = make_trial(2, k=1, acceptance=(0.5,), tpot=drifting(0.015))
     told = the("acceptance_below_half", seen([make_trial(tpot=drifting(0.02)), wins, smaller]))
     assert told.evidence[1].endswith("; K = 1 was measured too") and "K below" not in told.next_step
+    two = make_trial(3, k=2, acceptance=WEAK, tpot=drifting(0.015))
+    told = the("acceptance_below_half", seen([make_trial(tpot=drifting(0.02)), wins, smaller, two]))
+    assert told.evidence[1].endswith("; K = 1 and 2 were measured too")
     fine = make_trial(1, k=3, acceptance=FINE, tpot=drifting(0.01))
     assert said("acceptance_below_half", seen([make_trial(tpot=drifting(0.02)), fine])) == []
 

@@ -96,7 +96,9 @@ def below_half(seen: Measured) -> Iterator[Diagnosis]:
         if not rates or any(rate.value is None or rate.value >= HALF for rate in rates):
             continue
         smaller = [str(one.candidate.k) for one in line.candidates if one.candidate.k < trial.candidate.k]
-        compared = f"; K = {listed(smaller)} was measured too" if smaller else ""
+        compared = f"; K = {smaller[0]} was measured too" if len(smaller) == 1 else ""
+        if len(smaller) > 1:
+            compared = f"; K = {listed(smaller)} were measured too"
         yield Diagnosis(
             code="acceptance_below_half",
             subject=line.subject,

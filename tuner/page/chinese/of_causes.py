@@ -27,6 +27,8 @@ OF_CAUSES = {
     "it runs at {x} of no speculation": "它的速度是不用投机解码时的 {x}",
     "; K = {k:d} was measured too": "；也测了 K = {k}",
     "K = {k:d} was measured too": "也测了 K = {k}",
+    "; K = {ks:l} were measured too": "；也测了 K = {ks}",
+    "K = {ks:l} were measured too": "也测了 K = {ks}",
     "Keep it. A draft that guesses better would gain more.": "保留它。猜得更准的草稿模型收益会更大。",
     "Keep it. Try K below {k:d}; a draft that guesses better would gain more.": (
         "保留它。试试小于 {k} 的 K；猜得更准的草稿模型收益会更大。"
