@@ -146,11 +146,24 @@ def _arm(comparisons: Iterable[tuple[str, Answer, Sequence[Answer]]], references
         if not others:
             continue
         counts[prompt] = counts.get(prompt, 0) + 1
-        differences = [first_difference(answer.token_ids, o.token_ids, answer.cut and o.cut) for o in others]
-        if None not in differences:
-            position = max(at for at in differences if at is not None)
+        position = _parting(answer, others)
+        if position is not None:
             unequal.append(Divergence(prompt, position, _gap(answer, position, reference)))
     return Arm(counts, tuple(unequal))
+
+
+def _parting(answer: Answer, others: Iterable[Answer]) -> int | None:
+    """Return the last position at which the answer parts from one of the others, None where it is equal to one.
+
+    Looks no further than the first equal one: with many devices a prompt has hundreds of others.
+    """
+    last = 0
+    for other in others:
+        at = first_difference(answer.token_ids, other.token_ids, answer.cut and other.cut)
+        if at is None:
+            return None
+        last = max(last, at)
+    return last
 
 
 def first_difference(answer: tuple[int, ...], other: tuple[int, ...], both_cut: bool) -> int | None:
