@@ -98,6 +98,25 @@ def test_another_candidate_that_pays_where_the_best_does_not_is_named(make_trial
     assert "engine of its own" not in only(run(make_trial, candidates)).why
 
 
+def test_a_faster_candidate_that_nothing_limits_and_that_is_not_proven_above_is_named(make_trial: Make) -> None:
+    def with_one_that_is(speed_above: float) -> Answer:
+        def tpot(load: LoadPoint, prompt: int, repeat: int) -> float:
+            spread = 10 if prompt % 2 else 0.1
+            speed = speed_above * spread if load == C64 else 1.9 + 0.001 * repeat
+            return 0.02 * (1 + 0.1 * prompt) / speed
+
+        trials = run(make_trial, {6: {1: 1.8, 8: 1.5, 64: 0.7}})
+        return only([*trials, make_trial(len(trials), k=2, loads=(C1, C8, C64), prompts=12, tpot=tpot)])
+
+    answer = with_one_that_is(1.05)
+    assert (answer.verdict, answer.best.k, answer.up_to) == (Verdict.SPECULATE_BELOW, 6, 8)
+    assert (
+        " Up to concurrency 8 good K=2 was measured faster (1.9" in answer.why
+        and "that it pays is not proven" in answer.why
+    )
+    assert "that it pays is not proven" not in with_one_that_is(0.9).why
+
+
 def test_a_load_point_that_was_measured_slower_limits_the_advice_though_noise_could_explain_it(
     make_trial: Make,
 ) -> None:

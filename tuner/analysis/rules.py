@@ -14,7 +14,7 @@ from tuner.analysis.limit_words import nobody_within, within_reach
 from tuner.analysis.limits import over_limit
 from tuner.analysis.resolution import RESOLVE
 from tuner.analysis.statistics import CONFIDENCE, exp
-from tuner.analysis.wording import describe, in_short, what_limits
+from tuner.analysis.wording import between, describe, in_short, not_proven, what_limits
 from tuner.records import LoadPoint, Verdict
 
 TOLERATED = log(0.99)
@@ -120,7 +120,8 @@ class Rules:
                 why = (
                     f"Up to concurrency {up_to}: {describe(best.figures, low)}. "
                     f"{self._why_not(best, loads, lost[0])} "
-                    f"{_gap(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}{tie}"
+                    f"{between(up_to, lost[0], steps)}{self._elsewhere(best, loads, lost)}"
+                    f"{self._not_proven(best, loads, low, up_to)}{tie}"
                 )
                 return Choice(Verdict.SPECULATE_BELOW, best, low, why, up_to, lost[0], rival)
         return None
@@ -143,6 +144,13 @@ class Rules:
                     f" At concurrency {step} {other.name} is faster ({evidence}): it would need an engine of its own."
                 )
         return ""
+
+    def _not_proven(self, best: Contender, loads: Loads, low: Loads, up_to: int) -> str:
+        """Return a sentence on one that was faster in `low` and not slower above, as `best` was, and is not proven."""
+        faster = [c for c in self.able if _score(c, low) > _score(best, low) and _faster(c, low)]
+        others = [c for c in faster if not slower_at(c, loads) and not c.over(loads)]
+        top = max(others, key=lambda c: _score(c, low), default=None)
+        return not_proven(top.figures, low, up_to) if top else ""
 
     def neither(self, loads: Loads) -> Choice:
         """Say that every candidate that keeps to the limits is slower, or that this sweep cannot tell."""
@@ -264,14 +272,6 @@ def _compared(contender: Contender, loads: Loads) -> Loads:
     """Return the load points at which the contender has a speedup."""
     found = ((load, load_figures(contender.figures, load)) for load in loads)
     return tuple(load for load, figures in found if figures is not None and figures.speedup_by_prompt)
-
-
-def _gap(up_to: int, below: int, steps: Sequence[int]) -> str:
-    """Return what is known between the last concurrency that pays and the first that was measured slower."""
-    between = [str(step) for step in steps if up_to < step < below]
-    if not between:
-        return f"Between {up_to} and {below} nothing was measured."
-    return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(between)})."
 
 
 def _at(loads: Loads, concurrency: int) -> Loads:

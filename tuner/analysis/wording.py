@@ -35,6 +35,22 @@ def in_short(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
     return f"{exp(estimate.mean):.2f}x, {_spread(estimate)}" if estimate else "no speedup"
 
 
+def between(up_to: int, below: int, steps: Sequence[int]) -> str:
+    """Return what is known between the last concurrency that pays and the first that was measured slower."""
+    measured = [str(step) for step in steps if up_to < step < below]
+    if not measured:
+        return f"Between {up_to} and {below} nothing was measured."
+    return f"Between {up_to} and {below} the result is not clear (measured at {', '.join(measured)})."
+
+
+def not_proven(trial: TrialFigures, low: Sequence[LoadPoint], up_to: int) -> str:
+    """Return a sentence on a candidate that was faster up to a concurrency, and not slower above."""
+    return (
+        f" Up to concurrency {up_to} {trial.candidate.label} was measured faster ({in_short(trial, low)}), and not "
+        f"slower above, but that it pays is not proven: measured more, it may be the answer at every concurrency."
+    )
+
+
 def _spread(estimate: Estimate) -> str:
     interval = estimate.interval()
     return f"95 % {exp(interval[0]):.2f}-{exp(interval[1]):.2f}" if interval else "no interval"

@@ -29,7 +29,7 @@ Nothing: anything within a sentence.  s: sentences.  l: a list.  d: a number.  i
 o: anything, or nothing.
 """
 _LIST_MARK = "\u3001"
-_SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z(\d])")
+_SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z(\d]|\S+ K=\d)")
 _SEPARATORS = (("; ", "；"), (": ", "："), (", ", "，"), (" and ", "和"))
 _LISTED = re.compile(", | and ")
 _BRACKETS = re.compile(r"([^()]*?) ?\(([^()]*)\)([^()]*)")

@@ -74,6 +74,11 @@ OF_ANSWERS = {
     "Between {low:d} and {high:d} the result is not clear (measured at {at}).": (
         "{low} 与 {high} 之间结果不明确（测了 {at}）。"
     ),
+    "Up to concurrency {n:d} {label} was measured faster ({evidence}), and not slower above, but that it pays is not "
+    "proven: measured more, it may be the answer at every concurrency.": (
+        "并发不超过 {n} 时 {label} 测得更快（{evidence}），再往上也没有测得更慢，只是还没有证实划算："
+        "多测一些，它也许就是所有并发下的答案。"
+    ),
     "At concurrency {n:d} {label} is faster ({evidence}): it would need an engine of its own.": (
         "并发 {n} 时 {label} 更快（{evidence}），但它需要单独一个引擎。"
     ),
