@@ -10,6 +10,7 @@ import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from tuner.records import Json, Role
 
@@ -37,14 +38,18 @@ class Cleaner:
 
     def text(self, text: str) -> str:
         """Return `text` without what means nothing to whoever deploys."""
-        would_go = [given for given in self.given if self._without(given) != given]
-        kept = {chr(_PRIVATE_USE + i): given for i, given in enumerate(sorted(would_go, key=len, reverse=True))}
-        for mark, given in kept.items():
+        for mark, given in self._kept.items():
             text = text.replace(given, mark)
         text = self._without(text)
-        for mark, given in kept.items():
+        for mark, given in self._kept.items():
             text = text.replace(mark, given)
         return text
+
+    @cached_property
+    def _kept(self) -> Mapping[str, str]:
+        """What was given and would go, by the character that stands for it meanwhile."""
+        would_go = [given for given in self.given if self._without(given) != given]
+        return {chr(_PRIVATE_USE + i): given for i, given in enumerate(sorted(would_go, key=len, reverse=True))}
 
     def document(self, value: Json) -> Json:
         """Return a document with all its texts cleaned, except what is as the user gave it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from tuner.analysis.apart import Apart
 from tuner.page.words import Words
@@ -31,7 +32,7 @@ class Given:
     fingerprint: Mapping[str, Json]
     words: Words
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Engine arguments that tell the candidates apart."""
         return distinguishing(trial.candidate for trial in self.findings.trials)
