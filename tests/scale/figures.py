@@ -38,7 +38,7 @@ def figures(size: Size, long: Costs, answered: Size, answers: Sequence[Costs]) -
         "requests": line.requests,
         "step_wall_ms_p50": ms([step.driver_s for step in steps[-2 * size.workers - LAST : -2 * size.workers]]),
         "step_ms_at": {step.trials: ms(around(steps, place)) for place, step in places(steps)},
-        "parts_ms_p50": {name: ms(found[len(found) // 4 : len(found) // 2]) for name, found in long.parts.items()},
+        "parts_ms_p50": {name: ms(found[len(found) // 4 : len(found) // 2 + 1]) for name, found in long.parts.items()},
         "rss_mb": round(end.rss / MIB),
         "rss_kb_per_trial": round((end.rss - quarter.rss) / 1024 / (end.trials - quarter.trials), 1),
         "reads_of_all_trials": len(long.parts["read all"]),
