@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -36,17 +35,6 @@ settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
 LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
-TESTS = Path(__file__).parent
-ONE_AT_A_TIME = frozenset({"", "bench", "cli", "engine", "faults", "models", "scale", "service", "sources", "verify"})
-"""Directories whose tests start engines or watch a clock; "" is this one."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let pytest-xdist run the tests that start engines one after another, and all others beside them."""
-    for item in items:
-        first, *below = item.path.relative_to(TESTS).parts
-        if (first if below else "") in ONE_AT_A_TIME:
-            item.add_marker(pytest.mark.xdist_group("one at a time"))
 
 
 def candidate(
