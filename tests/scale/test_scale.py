@@ -8,9 +8,10 @@ from statistics import median
 
 import pytest
 
-from tests.scale.figures import utilisation, utilisation_by_cpu
+from tests.scale.figures import figures, utilisation, utilisation_by_cpu
 from tests.scale.page import lines
 from tests.scale.sweep import Costs, Size, measured_sweep
+from tests.scale.virtual_pool import Step, Timeline
 from tuner.store import read_run
 
 SIZE = Size(workers=8, drafts=6, ks=7, prompts=2)
@@ -49,6 +50,17 @@ def test_the_driver_keeps_little_of_a_trial(costs: Costs) -> None:
     steps = costs.timeline.steps
     early, late = steps[len(steps) // 4], steps[-1]
     assert (late.rss - early.rss) / (late.trials - early.trials) < 400_000
+
+
+def test_figures_of_a_sweep_and_of_what_a_further_trial_adds_to_an_answer(costs: Costs) -> None:
+    answers = [
+        Costs(Timeline([Step(n, 0.1, n / 1000, 0)] * 2, searched=n - 1, trials=n), {}, report_s=n / 10)
+        for n in (60, 260)
+    ]
+    found = figures(SIZE, costs, SIZE, answers)
+    assert found["parts_ms_p50"].keys() == costs.parts.keys()
+    assert found["answer"]["report_ms_per_trial"] == 100.0
+    assert found["answer"]["fresh_life_ms_per_trial"] == 1.0
 
 
 def test_the_page_says_what_was_measured() -> None:
