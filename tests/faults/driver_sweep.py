@@ -101,11 +101,15 @@ class Place:
         return self.paste(self.command())
 
     def paste(self, command: str) -> Driver:
-        """Start what a user would paste into a shell."""
+        """Start what a user would paste into a shell; signals that whoever runs us ignores (nohup, &) count here."""
         said, told = (self.path / f"{name}-{uuid4().hex[:8]}.txt" for name in ("said", "told"))
         with said.open("wb") as err, told.open("wb") as out:
             process = subprocess.Popen(
-                ["sh", "-c", f"exec env {command}"], cwd=self.path, env=self.env, stdout=out, stderr=err
+                ["sh", "-c", f"exec env --default-signal=INT,HUP,TERM {command}"],
+                cwd=self.path,
+                env=self.env,
+                stdout=out,
+                stderr=err,
             )
         return Driver(process, said, told)
 

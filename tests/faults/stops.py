@@ -123,7 +123,8 @@ def main() -> int:
         stops = ((moment, draw.choice(SIGNALS)) for moment in moments)
         sweep_under_stops(place, islice(stops, asked.stops - seen.count), seen)
         print(f"stops {seen.count}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
-        result = _result(seen, asked.seed, time.monotonic() - began_s)
+        enough = seen.count >= asked.stops or bool(seen.wrong)
+        result = _result(seen, asked, time.monotonic() - began_s, ended=enough)
         if asked.keep:
             keep("stops_real" if asked.real else "stops_simulated", result)
     if not seen.wrong:
@@ -132,12 +133,14 @@ def main() -> int:
     return 1 if seen.wrong else 0
 
 
-def _result(seen: Seen, seed: int, wall_s: float) -> dict[str, Json]:
+def _result(seen: Seen, asked: argparse.Namespace, wall_s: float, ended: bool) -> dict[str, Json]:
     ended_s = sorted(seen.ended_s) or [0.0]
     return {
         "bench": "stops",
         "ok": not seen.wrong,
-        "seed": seed,
+        "ended_by_itself": ended,
+        "seed": asked.seed,
+        "asked": asked.stops,
         "stops": seen.count,
         "sweeps": seen.sweeps,
         "before_it_began": seen.too_early,

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.faults import kills, stops
 from tests.faults.driver_sweep import Moment, Place
 from tests.faults.matrix import Group, fault
+from tuner.store import read_run
 
 
 @fault(
@@ -50,5 +51,6 @@ def test_a_sweep_outlasts_its_reader(tmp_path: Path) -> None:
     piped = place.paste(f"sh -c '{script}'")
     assert piped.ends() == 0
     assert len(piped.out.splitlines()) == 1, "the rest of what it said met no reader"
-    assert (place.path / "code").read_text() == "0\n"
+    failed = [trial.record.failure for trial in read_run(place.run)[1] if not trial.record.ok]
+    assert ((place.path / "code").read_text(), failed) == ("0\n", [])
     assert (place.run / "best_config.yaml").is_file()
