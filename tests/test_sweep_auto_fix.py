@@ -78,7 +78,7 @@ def test_a_candidate_is_tried_again_beside_a_baseline_with_the_same_arguments(wo
     speedup = figures[again[1].number].loads[0].figures["speedup_tpot"]
     assert speedup.value is not None and speedup.value > 1  # against its own baseline, the only one of its group
     closing = closing_table(result.report, width=200)
-    assert "2048 -> 1024" in closing and "Lower max_model_len to 1024" in closing
+    assert "2048 → 1024" in closing and "Lower max_model_len to 1024" in closing
     told = summary(result)
     assert told["auto_fix"] == [
         {"trial": record.number, "candidate": record.label, "note": record.fix.note if record.fix else "", "ok": True}

@@ -22,7 +22,7 @@ def test_the_demo_runs_on_the_cpu_build_and_admits_its_protocol() -> None:
     space = load_space("demo")
     assert [unavailable_reason(c, "0.32.0", "cpu") for c in candidates(space)] == [None] * len(candidates(space))
     assert space.target == "demo:target"
-    assert {draft.model for draft in space.drafts} == {"demo:good", "demo:weak", None}
+    assert {draft.model for draft in space.drafts} == {"demo:good", "demo:shallow", None}
     assert space.protocol.reduced.endswith(".")
     assert len(candidates(space)) + 1 <= 8, "every engine start costs the demo most of a minute"
 
