@@ -446,14 +446,21 @@ def test_a_node_that_lacks_a_path_is_refused_and_its_gpus_given_back(four_gpus: 
             pass
 
 
-def test_a_cluster_of_our_own_listens_on_loopback_alone(four_gpus: None) -> None:
-    listening: set[str] = set()
+def listening() -> set[str]:
+    """Return the addresses at which children of this process listen."""
+    found: set[str] = set()
     for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):  # a worker of an earlier test
-            open_ports = child.net_connections("inet")
-            listening.update(port.laddr.ip for port in open_ports if port.status == psutil.CONN_LISTEN)
-    assert listening
-    assert listening <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+        with suppress(psutil.NoSuchProcess):
+            found.update(port.laddr.ip for port in child.net_connections("inet") if port.status == psutil.CONN_LISTEN)
+    return found
+
+
+def test_a_cluster_of_our_own_listens_on_loopback_alone(four_gpus: None) -> None:
+    until_s = time.monotonic() + 60  # what an earlier test started may still be about to end
+    while not listening() <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"} and time.monotonic() < until_s:
+        time.sleep(0.5)
+    assert listening()
+    assert listening() <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 def test_sigterm_stays_ours(four_gpus: None) -> None:
