@@ -7,28 +7,22 @@ from pathlib import Path
 
 from PIL import Image
 
-from tests.gpu_results.page import DATA, RUNS, page, plots
+from tests.gpu_results.page import IMAGES, Run, page, plots, results
 from tuner.plots import save_plots
-from tuner.report import analysed
+from tuner.report import Analysed
 
-DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "gpu-results.md"
+PAGE = IMAGES.parent / "gpu-results.md"
 WIDTH, COLOURS = 1400, 64
 
 
-def draw() -> None:
-    """Draw each run's curves and heat map; one temperature, so one picture of each."""
-    for run in RUNS:
-        found = analysed(DATA / run.name, finished=False)
-        with tempfile.TemporaryDirectory() as scratch:
-            drawn = save_plots(
-                found.findings, Path(scratch), subtitle=f"{run.name}, vLLM {found.manifest.engine_version}"
-            )
-            for name in plots(run):
-                kind = name.removesuffix(".png").rsplit("-", 1)[-1]
-                for path in drawn:
-                    if path.name == f"{kind}-t0.png":
-                        _copy_smaller(path, DOCS / "img" / name)
+def draw(run: Run, found: Analysed) -> None:
+    """Draw a run's curves and heat map; one temperature, so one picture of each."""
+    with tempfile.TemporaryDirectory() as scratch:
+        save_plots(found.findings, Path(scratch), subtitle=f"{run.name}, vLLM {found.manifest.engine_version}")
+        for kind, name in plots(run).items():
+            drawn = Path(scratch) / f"{kind}-t0.png"
+            if drawn.is_file():
+                _copy_smaller(drawn, IMAGES / name)
 
 
 def _copy_smaller(drawn: Path, kept: Path) -> None:
@@ -40,5 +34,7 @@ def _copy_smaller(drawn: Path, kept: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw()
-    PAGE.write_text(page(), encoding="utf-8")
+    found = results()
+    for run, of_run in found:
+        draw(run, of_run)
+    PAGE.write_text(page(found), encoding="utf-8")

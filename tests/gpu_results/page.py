@@ -15,6 +15,7 @@ from tuner.report_page import report_parts
 from tuner.words import milliseconds, times, verdict_words
 
 DATA = Path(__file__).parents[1] / "data"
+IMAGES = Path(__file__).parents[2] / "docs" / "img"
 LONG, SHORT, BUSY = 64, 32, 32
 """Tokens of a long and of a short answer; concurrency from which an engine is busy."""
 PARTS = ("figures", "lives", "sameness")
@@ -48,18 +49,22 @@ RUNS = (
 )
 
 
-def page() -> str:
-    """Return the page."""
-    found = [(run, analysed(DATA / run.name, finished=False)) for run in RUNS]
+def results() -> list[tuple[Run, Analysed]]:
+    """Return every recorded run with what follows from it."""
+    return [(run, analysed(DATA / run.name, finished=False)) for run in RUNS]
+
+
+def page(found: Sequence[tuple[Run, Analysed]]) -> str:
+    """Return the page of these runs."""
     lines = [INTRODUCTION, "", *_practice(found), "", *_starts(found), ""]
     for run, result in found:
         lines += [*_section(run, result), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def plots(run: Run) -> list[str]:
-    """Return the file names below docs/img of a run's pictures, by what plots call them."""
-    return [f"gpu-{run.name}-{kind}.png" for kind in ("speedup", "surface")]
+def plots(run: Run) -> dict[str, str]:
+    """Return the names in docs/img of a run's pictures, by what they show."""
+    return {kind: f"gpu-{run.name}-{kind}.png" for kind in ("speedup", "surface")}
 
 
 def _kind(load: LoadFigures) -> str | None:
@@ -143,9 +148,9 @@ def _section(run: Run, result: Analysed) -> Iterator[str]:
         yield f"> At temperature {answer.temperature:g}: **{verdict_words(answer)}.** {answer.why}"
         yield ""
     yield from _floor(result)
-    for name in plots(run):
-        if (DATA.parents[1] / "docs" / "img" / name).is_file():
-            yield f"![{run.name}: {name.removesuffix('.png').rsplit('-', 1)[-1]}](img/{name})"
+    for kind, name in plots(run).items():
+        if (IMAGES / name).is_file():
+            yield f"![{run.name}: {kind}](img/{name})"
             yield ""
     parts = report_parts(result.manifest, result.findings, result.trials)
     for name in PARTS:

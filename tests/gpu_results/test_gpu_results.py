@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.gpu_results.__main__ import PAGE
-from tests.gpu_results.page import DATA, RUNS, page
+from tests.gpu_results.page import DATA, RUNS, page, results
 
 HINT = "write it anew with: python -m tests.gpu_results"
 
 
 @pytest.fixture(scope="module")
 def written() -> str:
-    return page()
+    return page(results())
 
 
 def test_the_page_is_in_step_with_the_records(written: str) -> None:

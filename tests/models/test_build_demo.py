@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.in_engine import tried
 from tuner.models import SCRIPT, build_demo
 
 # torch stays out of this process, as it does in the tuner's: the script is loaded and tried in one of its own.
@@ -59,13 +60,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out = tmp_path_factory.mktemp("tiny")
-    command = [sys.executable, "-c", TRIAL, str(SCRIPT), str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, env={"HF_HUB_OFFLINE": "1"})
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(result, dict)
-    return result
+    return tried(TRIAL, SCRIPT, tmp_path_factory.mktemp("tiny"))
 
 
 def test_the_target_computes_the_same_function_at_a_higher_cost(trial: dict[str, Any]) -> None:

@@ -1,12 +1,10 @@
 """The distilling script, on a tiny random Llama in the engine's Python."""
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
+from tests.models.in_engine import tried
 from tuner.models import SCRIPT
 
 DISTIL = SCRIPT.parent / "distil_draft.py"
@@ -57,13 +55,7 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    out = tmp_path_factory.mktemp("distil")
-    command = [sys.executable, "-c", TRIAL, str(DISTIL), str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, env={"HF_HUB_OFFLINE": "1"})
-    assert done.returncode == 0, done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert isinstance(result, dict)
-    return result
+    return tried(TRIAL, DISTIL, tmp_path_factory.mktemp("distil"))
 
 
 def test_a_conversation_has_the_frame_around_a_turn(trial: dict[str, Any]) -> None:
