@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gc
 import os
 import signal
@@ -446,21 +447,38 @@ def test_a_node_that_lacks_a_path_is_refused_and_its_gpus_given_back(four_gpus: 
             pass
 
 
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+
+
 def listening() -> set[str]:
     """Return the addresses at which children of this process listen."""
     found: set[str] = set()
     for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.NoSuchProcess):
+        with suppress(psutil.NoSuchProcess):  # a worker of an earlier test
             found.update(port.laddr.ip for port in child.net_connections("inet") if port.status == psutil.CONN_LISTEN)
     return found
 
 
 def test_a_cluster_of_our_own_listens_on_loopback_alone(four_gpus: None) -> None:
-    until_s = time.monotonic() + 60  # what an earlier test started may still be about to end
-    while not listening() <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"} and time.monotonic() < until_s:
-        time.sleep(0.5)
     assert listening()
-    assert listening() <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
+    assert listening() <= LOOPBACK
+
+
+def test_it_does_so_too_where_ray_was_imported_before(tmp_path: Path) -> None:
+    program = tmp_path / "imports_ray_first.py"
+    program.write_text(
+        "import ray\n"
+        "from tests.test_pool import listening\n"
+        "from tuner.pool.cluster import connected\n"
+        "with connected(num_gpus=1):\n"
+        "    print(sorted(listening()))\n"
+    )
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    command = [sys.executable, str(program)]
+    ended = subprocess.run(command, env={**environ, "PYTHONPATH": str(Path.cwd())}, capture_output=True, text=True)
+    assert ended.returncode == 0, ended.stderr
+    assert ast.literal_eval(ended.stdout.splitlines()[-1])
+    assert set(ast.literal_eval(ended.stdout.splitlines()[-1])) <= LOOPBACK
 
 
 def test_sigterm_stays_ours(four_gpus: None) -> None:

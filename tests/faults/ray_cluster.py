@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import gc
 import shutil
+import signal
 import tempfile
 import warnings
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from typing import Any
 
 import psutil
@@ -16,16 +17,18 @@ from ray.cluster_utils import Cluster
 
 from tuner.pool.arrival import Needs
 from tuner.pool.base import Job
+from tuner.pool.cluster import loopback_alone
 from tuner.pool.nodes import Nodes
 from tuner.pool.plan import Node, Place
 from tuner.pool.ray_pool import RayPool
 
 _OBJECT_STORE_BYTES = 80 * 2**20
+_TRIES = 3
 _SETTINGS = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_worker_niceness": "0",
-    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # all servers bind to loopback
+    "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
     # A lost node is noticed after 2 s instead of 15.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "500",
@@ -47,13 +50,18 @@ class SmallCluster:
         self._added = 0
 
     def add(self, **variables: str) -> Any:
-        """Add a node.  variables: of its own environment."""
-        self._added += 1
-        node = self._cluster.add_node(
-            **_arguments(gpus=1), node_ip_address=f"127.0.0.{1 + self._added}", env_vars=variables
-        )
-        self.nodes.append(node)
-        return node
+        """Add a node.  variables: of its own environment.
+
+        On a busy machine a daemon may not be known to the head within the 30 s that Ray waits; then there is another.
+        """
+        for _ in range(_TRIES):
+            self._added += 1
+            address = f"127.0.0.{1 + self._added}"
+            with suppress(Exception):  # Ray raises no other
+                node = self._cluster.add_node(**_arguments(gpus=1), node_ip_address=address, env_vars=variables)
+                self.nodes.append(node)
+                return node
+        raise AssertionError(f"no node started in {_TRIES} tries")
 
     def lose(self, node: Any) -> None:
         """Kill a node's daemon with SIGKILL, so that it can say nothing any more."""
@@ -84,9 +92,11 @@ class SmallCluster:
 def small_cluster(nodes: int) -> Iterator[SmallCluster]:
     """Start a cluster with so many nodes beside its head, for the length of the block."""
     directory = tempfile.mkdtemp(dir="/tmp", prefix="r")  # paths of sockets have to be short
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, ExitStack() as stack:
         for name, value in {**_SETTINGS, "RAY_TMPDIR": directory}.items():
             patch.setenv(name, value)
+        stack.callback(signal.signal, signal.SIGTERM, signal.getsignal(signal.SIGTERM))  # each node sets Ray's own
+        stack.enter_context(loopback_alone())
         cluster = SmallCluster()
         try:
             for _ in range(nodes):

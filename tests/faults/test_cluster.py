@@ -126,7 +126,7 @@ def test_a_trial_whose_worker_is_killed_runs_again_twice_at_most(cluster: SmallC
 @fault(
     Group.CLUSTER,
     "all nodes are lost",
-    sees="`no worker is left; of the last one: the node of ... was lost`, exit code 3",
+    sees="`no worker is left; of the last one: ...`, that its node was lost or has died, exit code 3",
     keeps="every finished trial: the same command goes on once there are nodes",
 )
 def test_without_any_node_a_sweep_ends_at_once_and_goes_on_when_there_are_some(
@@ -139,7 +139,8 @@ def test_without_any_node_a_sweep_ends_at_once_and_goes_on_when_there_are_some(
 
     view = View(act=lose_all)
     inputs = prepared(good="1, 2, 3")
-    with pytest.raises(PoolError, match=r"no worker is left; .* was lost") as raised:
+    # The last worker may be one that was about to start, of which Ray says the second.
+    with pytest.raises(PoolError, match=r"no worker is left; .*( was lost|its node has died)") as raised:
         sweep(inputs, view)
     assert raised.value.exit_code == 3
     assert "finished trials are kept" in raised.value.next_step

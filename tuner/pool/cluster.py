@@ -19,6 +19,7 @@ from tuner.pool.ray_files import ray_files
 
 LOCAL = "local"
 _OBJECT_STORE_BYTES = 256 * 2**20  # results are request samples, a few MB each; the default is 30 % of all memory
+_BEYOND_LOOPBACK = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
 _JOB_VARIABLE = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 """Set by Ray for a command that was submitted to its cluster as a job."""
 
@@ -64,8 +65,9 @@ def connected(address: str = LOCAL, num_gpus: int | None = None) -> Iterator[Nod
     if ray.is_initialized():
         yield Nodes()
         return
-    with ray_files() if address == LOCAL else nullcontext() as files:
-        with _signal_handlers_kept():
+    alone = address == LOCAL
+    with ray_files() if alone else nullcontext() as files:
+        with loopback_alone() if alone else nullcontext(), _signal_handlers_kept():
             _init(address, num_gpus, files)
         _hush_reports()
         try:
@@ -90,7 +92,23 @@ def _quiet_and_private(*, alone: bool) -> None:
     if alone:
         # Named for another system; on Linux too it is the only switch with which all of Ray's servers bind to
         # 127.0.0.1 instead of every interface.
-        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+        os.environ.setdefault(_BEYOND_LOOPBACK, "0")
+
+
+@contextmanager
+def loopback_alone() -> Iterator[None]:
+    """Let what Ray starts in this block listen at 127.0.0.1 alone, also where somebody imported Ray before us.
+
+    Ray's servers read the switch when they start, its Python part once, when it is imported.
+    """
+    from ray._private import ray_constants
+
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = ray_constants.env_bool(_BEYOND_LOOPBACK, before)
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def _init(address: str, num_gpus: int | None, files: Path | None) -> None:
