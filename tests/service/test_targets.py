@@ -14,6 +14,8 @@ from tests.registry.conftest import build_config, keep_config
 from tests.service.conftest import BOTH, QWEN, READ, SLUG, Served
 from tuner.artifact import load_best_config
 from tuner.registry import Registry
+from tuner.service.answers import Answers
+from tuner.service.holding import Holding
 
 BEST = f"/v1/targets/{SLUG}/best-config"
 YAML = {"Accept": "application/yaml"}
@@ -148,3 +150,13 @@ def test_a_name_cannot_end_the_comments_of_the_yaml(serve: Callable[..., Served]
     comments = text[: text.index("\nschema_version")]
     assert all(line.startswith("# ") for line in comments.splitlines())
     assert yaml.safe_load(text)["target"] == name
+
+
+def test_a_sweep_that_this_server_saw_end_is_told_at_once(tmp_path: Path) -> None:
+    registry, done = Registry(str(tmp_path)), [0]
+    answers = Answers(registry, Holding(None, compare=False), clock=lambda: 0.0, sweeps_done=lambda: done[0])
+    assert answers.targets().targets == ()
+    keep_config(registry, build_config("0.26.0", target=QWEN), 1)
+    assert answers.targets().targets == ()  # of somebody else's sweep it hears later
+    done[0] += 1
+    assert [target.target for target in answers.targets().targets] == [QWEN]

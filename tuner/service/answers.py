@@ -44,12 +44,20 @@ class Newest:
 class Answers:
     """Reads from any thread.  Every method raises OutputError where the registry cannot be reached."""
 
-    def __init__(self, registry: Registry, holding: Holding, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        registry: Registry,
+        holding: Holding,
+        clock: Callable[[], float] = time.monotonic,
+        sweeps_done: Callable[[], int] = lambda: 0,
+    ) -> None:
+        """sweeps_done: how many this server saw end; what one of them added is told at once, not after LISTED_S."""
         self._registry = registry
         self._holding = holding
         self._clock = clock
+        self._sweeps_done = sweeps_done
         self._lock = Lock()
-        self._found: tuple[float, Survey] | None = None
+        self._found: tuple[float, int, Survey] | None = None
         self._read: OrderedDict[str, tuple[str, BestConfig]] = OrderedDict()
 
     @property
@@ -142,9 +150,10 @@ class Answers:
 
     def _survey(self) -> Survey:
         with self._lock:
-            if self._found is None or self._clock() - self._found[0] > LISTED_S:
-                self._found = (self._clock(), self._registry.survey())
-            return self._found[1]
+            now_s, done = self._clock(), self._sweeps_done()
+            if self._found is None or now_s - self._found[0] > LISTED_S or self._found[1] != done:
+                self._found = (now_s, done, self._registry.survey())
+            return self._found[2]
 
     def _config(self, entry: Entry) -> tuple[str, BestConfig]:
         # An entry never changes, so what was read of it once holds.

@@ -27,7 +27,7 @@ from tuner.service.problems import Refused
 from tuner.service.queue.cluster import ClusterRunner
 from tuner.service.queue.local import LocalRunner
 from tuner.service.queue.runner import Runner, sweep_command
-from tuner.service.queue.sweeps import Sweep
+from tuner.service.queue.sweeps import Sweep, SweepState
 from tuner.service.queue.waiting import RUNS, Waiting
 from tuner.service.queue.working import Working
 from tuner.service.routes import operations, pages, sweeps, targets
@@ -67,7 +67,11 @@ def service(settings: Settings, limiter: Limiter | None = None) -> Service:
     runner: Runner = ClusterRunner(RayJobs(asked.ray_jobs)) if asked.ray_jobs else LocalRunner(waiting.root)
     made = Parts(
         settings=settings,
-        answers=Answers(registry, Holding(asked.engine, compare=asked.compare)),
+        answers=Answers(
+            registry,
+            Holding(asked.engine, compare=asked.compare),
+            sweeps_done=lambda: waiting.counts().get(SweepState.DONE, 0),
+        ),
         waiting=waiting,
         working=Working(waiting, runner, partial(_arguments, settings, waiting), watching.log),
         runs=Runs(waiting, asked.runs),
