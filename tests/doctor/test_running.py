@@ -61,11 +61,11 @@ def test_what_cannot_be_read_is_not_known_and_hides_nothing(error: Exception) ->
 
 
 def test_a_check_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Row, "limit_s", lambda _, deep: 0.2)
+    monkeypatch.setattr(Row, "limit_s", lambda row, deep: 0.2 if row.name == "driver" else 120.0)
     release = threading.Event()
 
     def hang(_: Examined) -> tuple[Check, ...]:
-        release.wait(20)
+        release.wait(300)
         return (GOOD,)
 
     began_s = time.monotonic()
@@ -73,7 +73,7 @@ def test_a_check_that_hangs_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> N
     left = [thread for thread in threading.enumerate() if thread.name == "doctor driver"]
     assert [thread.daemon for thread in left] == [True], "the interpreter would wait for it when it ends"
     release.set()
-    assert time.monotonic() - began_s < 5
+    assert time.monotonic() - began_s < 120
     assert hung.checks[0].state is State.WARN and "no answer within 0.2 s" in hung.checks[0].what
     assert good.checks == (GOOD,)
 

@@ -117,14 +117,24 @@ def test_a_sample_holds_what_was_sent_and_answered(serving: Serving) -> None:
 
 
 def test_times_are_those_of_tokens_not_of_chunks(serving: Serving) -> None:
+    at_s: list[float] = []
+
     async def handler(web_request: web.Request) -> web.StreamResponse:
-        parts = (0.4, chunk([1, 2], "ab"), 0.15, chunk([3, 4, 5], "cde"))
-        return await stream(web_request, chunk([], ""), *parts, 0.4, ending(5))
+        at_s.append(time.monotonic())
+        response = await stream(web_request, chunk([], ""), 0.4)
+        for part in (chunk([1, 2], "ab"), chunk([3, 4, 5], "cde")):
+            at_s.append(time.monotonic())
+            await response.write(part)
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(0.2)
+        await response.write(ending(5))
+        return response
 
     samples, _ = run(serving, handler, [request()])
-    # The pauses before and after must not be in TPOT; the slack is for a loaded machine.
-    assert 0.39 <= (samples[0].ttft_s or 0) < 0.54
-    assert 0.14 / 4 <= (samples[0].tpot_s or 0) < 0.39 / 4
+    # The pauses before and after must not be in TPOT. On a loaded machine they are longer than asked for.
+    asked_s, first_s, last_s = at_s
+    assert samples[0].ttft_s == pytest.approx(first_s - asked_s, abs=0.15)
+    assert 4 * (samples[0].tpot_s or 0) == pytest.approx(last_s - first_s, abs=0.15)
 
 
 def test_a_closed_loop_keeps_its_concurrency_and_order(serving: Serving) -> None:
@@ -165,11 +175,11 @@ def test_a_refused_request_does_not_stop_the_others(serving: Serving) -> None:
 def test_a_request_that_hangs_ends_the_load(serving: Serving) -> None:
     async def handler(web_request: web.Request) -> web.StreamResponse:
         hangs = (await web_request.json())["seed"] == 12
-        return await stream(web_request, chunk([1], "a"), *([60.0] if hangs else []), ending(1))
+        return await stream(web_request, chunk([1], "a"), *([600.0] if hangs else []), ending(1))
 
     began = time.monotonic()
-    samples, _ = run(serving, handler, [request(i) for i in range(5)], timeout_s=0.5)
-    assert time.monotonic() - began < 5
+    samples, _ = run(serving, handler, [request(i) for i in range(5)], timeout_s=3.0)
+    assert time.monotonic() - began < 120
     assert [sample.ok for sample in samples] == [True, False, False, False, False]
     assert "no complete answer after" in (samples[1].error or "")
     assert samples[1].text == "a" and samples[1].first_token_s is None

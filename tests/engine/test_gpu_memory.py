@@ -28,7 +28,7 @@ def test_waits_until_the_memory_is_back() -> None:
 def test_gives_up_after_the_limit_and_says_how_much() -> None:
     started = time.monotonic()
     assert wait_for_memory({"0": GIB}, lambda: {"0": 3 * GIB}, timeout_s=0.1, poll_s=0.01) == {"0": 2 * GIB}
-    assert 0.1 <= time.monotonic() - started < 2
+    assert 0.1 <= time.monotonic() - started < 60
 
 
 def test_without_a_gpu_nothing_is_waited_for() -> None:

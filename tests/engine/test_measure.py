@@ -125,7 +125,7 @@ def test_a_crash_ends_the_measurement_although_requests_hang(serving: Serving, m
     monkeypatch.setattr(measure, "ALIVE_EVERY_S", 0.1)
 
     async def handler(web_request: web.Request) -> web.StreamResponse:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return web.Response()
 
     def check_alive() -> None:
@@ -134,7 +134,7 @@ def test_a_crash_ends_the_measurement_although_requests_hang(serving: Serving, m
     began = time.monotonic()
     with pytest.raises(EngineCrashed, match="it is gone"):
         measured(serving, handler, check_alive, [])
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 120
 
 
 def test_a_probe_that_is_refused_ends_the_trial(serving: Serving, monkeypatch: pytest.MonkeyPatch) -> None:

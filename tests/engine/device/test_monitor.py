@@ -62,21 +62,29 @@ def test_without_a_gpu_the_cpu_is_read_and_no_thread_runs() -> None:
 
 def test_a_gpu_is_read_again_and_again_in_another_thread_while_it_is_watched(gpu: Callable[[], list[float]]) -> None:
     with DeviceMonitor(("0",), os.getpid()) as watch:
+        began_s = time.monotonic()
         watch.begin()
         assert threads() == ["device-monitor"]
-        time.sleep(1.0)
+        _until(lambda: len(gpu()) >= 5)
         first = watch.end()
         assert threads() == []
         count = len(gpu())
+        assert count <= 1 + (time.monotonic() - began_s) / monitor.EVERY_S
         time.sleep(0.2)
         assert len(gpu()) == count
         watch.begin()
-        time.sleep(0.5)
+        _until(lambda: len(gpu()) >= count + 3)
         second = watch.end()
     assert first is not None and second is not None
-    assert 3 <= first.samples == count <= 21
-    assert second.samples == len(gpu()) - count
+    assert (first.samples, second.samples) == (count, len(gpu()) - count)
     assert (second.gpu_clock_min_mhz or 0) > (first.gpu_clock_min_mhz or 0)
+
+
+def _until(true: Callable[[], bool]) -> None:
+    end_s = time.monotonic() + 120
+    while not true():
+        assert time.monotonic() < end_s
+        time.sleep(0.01)
 
 
 def test_leaving_it_ends_the_thread(gpu: Callable[[], list[float]]) -> None:

@@ -156,14 +156,14 @@ class EngineProcess:
     log_path: Path
 
     def get(self, path: str) -> bytes:
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=10) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=120) as answer:
             body: bytes = answer.read()
         return body
 
     def post(self, path: str, body: object) -> bytes:
         data = json.dumps(body).encode()
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data)
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             result: bytes = answer.read()
         return result
 

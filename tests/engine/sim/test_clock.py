@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import asyncio
 import socket
-import statistics
 
 from tuner.engine.sim.clock import exact_event_loop
 
@@ -15,8 +14,7 @@ def test_waits_are_not_rounded_up_to_milliseconds() -> None:
             due = now() + 0.0013
             await asyncio.sleep(due - now())
             late.append(now() - due)
-        # The quickest half: on a busy machine some wait for their turn on a core.
-        return statistics.median(sorted(late)[:20])
+        return min(late)  # on a busy machine others wait for their turn on a core; rounding delays each
 
     with asyncio.Runner(loop_factory=exact_event_loop) as runner:
         assert runner.run(lateness_s()) < 0.0004
@@ -29,7 +27,7 @@ def test_sockets_wake_the_loop() -> None:
         loop = asyncio.get_running_loop()
         loop.call_later(0.01, theirs.send, b"x")
         try:
-            return await asyncio.wait_for(loop.sock_recv(ours, 1), timeout=5.0)
+            return await asyncio.wait_for(loop.sock_recv(ours, 1), timeout=120.0)
         finally:
             ours.close()
             theirs.close()
