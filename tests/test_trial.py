@@ -227,14 +227,51 @@ def test_an_unexpected_exception_propagates_and_leaves_no_engine(tmp_path: Path)
     assert not [child for child in psutil.Process().children(recursive=True) if "tuner.engine.sim" in child.cmdline()]
 
 
-def test_nothing_in_the_environment_differs_between_two_lives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # vLLM's compile cache is named by its environment variables, in 0.26.0 the key among them.
+@pytest.mark.parametrize(("version", "differs"), [("0.28.0", set()), ("0.29.0", {"VLLM_API_KEY"})])
+def test_what_names_the_compile_cache_is_the_same_in_two_lives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, differs: set[str]
+) -> None:
+    # It is named by vLLM's environment variables; up to 0.28 the key is among them.
     monkeypatch.setenv("TUNER_CACHE", str(tmp_path))
-    first, again = spec(tmp_path, SPECULATING), replace(spec(tmp_path, BASELINE), number=7)
-    environments = [
-        engine_env({}, launch.env, launch.api_key) for launch in (launch_of(s, WORKER) for s in (first, again))
-    ]
-    assert environments[0] == environments[1]
+    engine = replace(spec(tmp_path, BASELINE).engine, version=version)
+    specs = (spec(tmp_path, SPECULATING), replace(spec(tmp_path, BASELINE), number=7))
+    launches = [launch_of(replace(one, engine=engine), WORKER) for one in specs]
+    first, again = (engine_env({}, launch.env, launch.api_key) for launch in launches)
+    assert {name for name in first.keys() | again.keys() if first.get(name) != again.get(name)} == differs
+
+
+def measured_with_keys(trial_spec: TrialSpec) -> tuple[Trial, set[str], str]:
+    """Run a trial whose engine prints its key; return it, the keys that it had, and all command lines meanwhile."""
+    keys: set[str] = set()
+    commands: list[str] = []
+
+    def look(phase: str) -> None:
+        if phase.startswith("chat"):
+            processes = psutil.Process().children(recursive=True)
+            engines = [process for process in processes if "tuner.engine.sim" in process.cmdline()]
+            keys.update(process.environ()["VLLM_API_KEY"] for process in engines)
+            with (Path(trial_spec.log_dir) / "engine.log").open("a") as log:
+                log.write(f"key={keys}\n")
+            commands.extend(" ".join(process.cmdline()) for process in processes)
+
+    return run_trial(trial_spec, WORKER, look), keys, "\n".join(commands)
+
+
+@pytest.mark.parametrize(("version", "different"), [("0.28.0", 1), ("0.32.0", 2)])
+def test_an_engine_has_a_key_of_its_own_start_where_that_costs_no_compiling(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, different: int
+) -> None:
+    monkeypatch.setenv("TUNER_CACHE", str(tmp_path / "cache"))
+    one = spec(tmp_path, BASELINE, repeats=1, max_repeats=1, warmup_requests=0)
+    one = replace(one, engine=replace(one.engine, version=version), load_points=LOADS[:1])
+    lives = [measured_with_keys(one), measured_with_keys(one)]
+    keys = set[str]().union(*(keys for _, keys, _ in lives))
+    assert len(keys) == different and all(len(key) >= 32 for key in keys)
+    for trial, _, commands in lives:
+        assert trial.record.failure is None and "--served-model-name" in commands
+        log = (tmp_path / "log" / "engine.log").read_text()
+        written = encode_record(StoredRecord(trial.record, "run", "")).decode() + log
+        assert "key={'***'}" in log and not [key for key in keys if key in commands + written]
 
 
 def test_a_spec_travels_between_processes(tmp_path: Path) -> None:

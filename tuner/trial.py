@@ -261,7 +261,8 @@ def note_context_length(facts: EngineFacts, candidate: Candidate) -> EngineFacts
 def launch_of(spec: TrialSpec, worker: WorkerFacts) -> Launch:
     """Return how to start the trial's engine.
 
-    All lives get one and the same environment: a variable that differs may make an engine compile everything again.
+    All lives get one and the same environment, but for the key of releases that do not name their compile cache by it:
+    a variable that differs may make an engine compile everything again.
     """
     port = free_port()
     served_name = f"trial-{spec.number}-{secrets.token_hex(4)}"
@@ -274,7 +275,7 @@ def launch_of(spec: TrialSpec, worker: WorkerFacts) -> Launch:
         log_path=Path(spec.log_dir) / "engine.log",
         port=port,
         served_name=served_name,
-        api_key=engine_api_key(user_cache()),
+        api_key=engine_api_key(spec.engine.version, user_cache()),
         start_timeout_s=spec.protocol.start_timeout_s,
         stall_timeout_s=spec.protocol.stall_timeout_s,
         version=spec.engine.version,

@@ -24,7 +24,7 @@ from tests.faults.small_machine import (
     write_inputs,
 )
 from tuner.cli.resuming import resume_command
-from tuner.engine.api_key import engine_api_key
+from tuner.engine.api_key import kept_key
 from tuner.space.model_refs import user_cache
 from tuner.status import State, read_status
 from tuner.store import read_run
@@ -123,8 +123,8 @@ def test_a_user_without_a_home_has_a_cache_and_a_key(tmp_path: Path, monkeypatch
     monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
     assert user_cache() == tmp_path / f"spec-tuner-{os.getuid()}"
-    assert engine_api_key(user_cache()) == engine_api_key(user_cache())
-    assert engine_api_key(Path("/proc/nowhere")) != engine_api_key(Path("/proc/nowhere"))
+    assert kept_key(user_cache()) == kept_key(user_cache())
+    assert kept_key(Path("/proc/nowhere")) != kept_key(Path("/proc/nowhere"))
 
 
 def test_a_status_from_the_future_is_not_negative(workshop: Path) -> None:

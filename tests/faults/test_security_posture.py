@@ -15,7 +15,7 @@ import pytest
 
 from tests.faults.matrix import Group, fault
 from tests.faults.small_machine import sweep, write_inputs
-from tuner.engine.api_key import FILE_NAME, engine_api_key
+from tuner.engine.api_key import FILE_NAME, kept_key
 from tuner.engine.argv import engine_command
 from tuner.engine.environment import engine_env
 from tuner.engine.resolve import resolve_engine
@@ -117,7 +117,7 @@ def test_a_sweep_connects_to_loopback_alone_and_keeps_to_the_umask(
 def test_the_key_is_private_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
-        engine_api_key(tmp_path)
+        kept_key(tmp_path)
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / FILE_NAME).stat().st_mode) == 0o600

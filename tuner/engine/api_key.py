@@ -1,4 +1,4 @@
-"""The key that guards our engines against other users of the machine."""
+"""The keys that guard our engines against other users of the machine."""
 
 from __future__ import annotations
 
@@ -8,16 +8,25 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from tuner.space.versions import version_row
+
 FILE_NAME = "engine-key"
 _BYTES = 24
 
 
-def engine_api_key(directory: Path) -> str:
+def engine_api_key(version: str, directory: Path) -> str:
+    """Return the key for one start of an engine of vLLM `version`: a new one, or the user's, kept in `directory`.
+
+    The user's where the release names its compile cache by the key: with a key of its own an engine would compile
+    everything again, on an H200 36 of 100 seconds of each start. Raises EngineNotFound for a release before 0.8.5.
+    """
+    return kept_key(directory) if version_row(version).key_names_cache else secrets.token_urlsafe(_BYTES)
+
+
+def kept_key(directory: Path) -> str:
     """Return the key kept in `directory`, made on first use; a new one each time where it cannot be kept.
 
-    One key for all engines of a user, not one each: many releases of vLLM (0.26.0 for one) make VLLM_API_KEY part of
-    what names an entry of their compile cache, so that an engine with a key of its own compiles everything again. On an
-    H200 that was 36 of 100 seconds of each start. Only the user can read the file.
+    Only the user can read its file.
     """
     path = directory / FILE_NAME
     with suppress(OSError):

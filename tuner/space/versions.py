@@ -20,8 +20,9 @@ class EngineVersion:
 
     gpu_memory_utilization: the engine's own default.  nested_config: a --config file may hold speculative-config as a
     mapping (a JSON string works in all).  runner: the general default model runner on a GPU (without Triton, as in the
-    CPU build, an engine falls back to v1).  help_flag: what makes the engine list all its flags.  known: False if the
-    version asked for is newer than the table.
+    CPU build, an engine falls back to v1).  help_flag: what makes the engine list all its flags.  key_names_cache: its
+    compile cache is named by VLLM_API_KEY, too (`compile_factors` in vllm/envs.py).  known: False if the version asked
+    for is newer than the table.
     """
 
     release: str
@@ -30,6 +31,7 @@ class EngineVersion:
     nested_config: bool = False
     runner: str = "v1"
     help_flag: str = "--help"
+    key_names_cache: bool = False
     known: bool = True
 
 
@@ -47,6 +49,7 @@ def _rows() -> tuple[EngineVersion, ...]:
     then("0.10.0", "draft_model raises NotImplementedError; typical acceptance sampling removed", runner="v1")
     then("0.11.0", "method mtp replaces the methods named after models; --help=all", help_flag="--help=all")
     then("0.11.1", "method suffix added; speculative option disable_logprobs removed")
+    then("0.12.0", "VLLM_API_KEY became part of the compile cache's name", key_names_cache=True)
     then("0.15.0", "draft_model is back")
     then("0.16.0", "a nested speculative-config works in a --config file; parallel_drafting added", nested_config=True)
     then("0.17.0", "disable_by_batch_size removed; use_local_argmax_reduction, draft_load_config added")
@@ -67,7 +70,12 @@ def _rows() -> tuple[EngineVersion, ...]:
     then("0.25.0", "method dspark, use_heterogeneous_vocab and rejection_sample_method block added")
     then("0.26.0", "draft kv_cache_dtype added")
     then("0.28.0", "dspark options enable_adaptive_verification and dspark_draft_topk added")
-    then("0.29.0", "the V2 model runner is the general default", runner="v2")
+    then(
+        "0.29.0",
+        "the V2 model runner is the general default; VLLM_API_KEY left the compile cache's name",
+        runner="v2",
+        key_names_cache=False,
+    )
     then("0.30.0", "disable_eagle_block_drop added")
     then("0.33.0", "medusa and mlp_speculator removed; lossy rejection_sample_method fly added")
     return tuple(rows)
