@@ -40,6 +40,8 @@ class Given:
         self.tasks = list(tasks)
         self.seen: list[int] = []
 
+    possible = 0
+
     @property
     def waiting(self) -> int:
         return len(self.tasks)

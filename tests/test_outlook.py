@@ -14,6 +14,7 @@ from tuner.records import Candidate, PhaseTimes, Role, Trial, TrialRecord, Worke
 from tuner.search.schedule import Task
 from tuner.space.search_space import Limits
 from tuner.store import read_run
+from tuner.words import time_left_words
 
 DATA = Path(__file__).parent / "data"
 Make = Callable[..., Trial]
@@ -98,6 +99,31 @@ def test_limits_shorten_what_is_left(make_trial: Make) -> None:
     assert left(Allowance(starts=2)) == (3, 2 * 90)
     assert left(Allowance(starts=-1)) == (1, 0)
     assert left(Allowance(seconds=100.0)) == (10, 190)
+
+
+def test_trials_that_may_come_make_a_range_and_an_estimate_between(make_trial: Make) -> None:
+    """Six trials of 90 s are certain, three more possible: by as much too long without them as too short with them."""
+
+    def seen_with(possible: int, allowed: Allowance | None = None) -> Progress:
+        fresh, only = [make_trial(0).record], {0: WORKERS[0]}
+        return outlook(fresh, {}, 6, only, {}, best="", started_s=0.0, now_s=95.0, possible=possible, allowed=allowed)
+
+    progress = seen_with(3)
+    least, most = progress.left_between_s or (0.0, 0.0)
+    assert (least, most) == pytest.approx((6 * 90, 9 * 90))
+    assert progress.left_s is not None
+    assert progress.left_s / least - 1 == pytest.approx(1 - progress.left_s / most)
+    assert progress.planned == 1 + 7
+    assert seen_with(0).left_between_s is None
+    assert seen_with(3, Allowance(starts=6)).left_between_s is None
+
+
+@pytest.mark.parametrize(
+    ("between_s", "words"),
+    [(None, "about 3 min 20 s"), ((190.0, 220.0), "about 3 min 20 s"), ((160.0, 240.0), "2 min 40 s to 4 min 00 s")],
+)
+def test_a_range_is_said_where_it_is_wide(between_s: tuple[float, float] | None, words: str) -> None:
+    assert time_left_words(200.0, between_s) == words
 
 
 def test_a_running_trial_is_held_against_its_kind(make_trial: Make) -> None:

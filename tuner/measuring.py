@@ -196,4 +196,5 @@ class Measuring:
             allowed=Allowance(*self._budget.left()),
             between_s=median(self._waits[1:]) if len(self._waits) > 1 else 0.0,  # the first one loads libraries too
             plain=sum(source.waiting_plain for source in self._sources),
+            possible=sum(source.possible for source in self._sources),
         )

@@ -27,6 +27,10 @@ class Allowance:
     starts: int | None = None
     seconds: float | None = None
 
+    def of(self, trials: int) -> int:
+        """Return how many of so many may be begun."""
+        return trials if self.starts is None else min(trials, max(0, self.starts))
+
 
 def outlook(
     fresh: Sequence[TrialRecord],
@@ -41,38 +45,53 @@ def outlook(
     earlier: Sequence[TrialRecord] = (),
     allowed: Allowance | None = None,
     plain: int = 0,
+    possible: int = 0,
     between_s: float = 0.0,
 ) -> Progress:
     """Return the state of a sweep.
 
     fresh: trials that ended in this session.  earlier: of the sessions that this one resumes; they tell how long trials
-    take.  to_come: trials that are neither done nor running; plain: those of them without speculation.  workers: those
-    alive.  started_s, now_s: monotonic.  between_s: what passes between two trials on one worker.
+    take.  to_come: trials that are neither done nor running; plain: those of them without speculation.
+    possible: trials that may come on top, a third of them without speculation.  workers: those alive.
+    started_s, now_s: monotonic.  between_s: what passes between two trials on one worker.
     """
-    to_come = to_come if allowed is None or allowed.starts is None else min(to_come, max(0, allowed.starts))
+    allowed = allowed or Allowance()
+    to_come, most = allowed.of(to_come), allowed.of(to_come + possible)
     known = [record for record in (*earlier, *fresh) if record.ok]
     ages = {worker: now_s - run.since_s for worker, run in running.items()}
-    kinds = {run.task.candidate.k > 0: run.task.candidate for run in running.values()}
-    of_kind = {speculates: usual_s(known, candidate) for speculates, candidate in kinds.items()}
-    usual = {worker: of_kind[run.task.candidate.k > 0] for worker, run in running.items()}
-    left_s = None
-    if known:
-        rests = [max(0.0, (usual[worker] or 0.0) - age) for worker, age in ages.items()]
-        mean_s = _mean_s(known, to_come, min(plain, to_come))
-        left_s = packed_s(rests, to_come, mean_s + min(between_s, mean_s), len(workers))
-        if allowed is not None and allowed.seconds is not None:
-            left_s = min(left_s, max(0.0, allowed.seconds) + mean_s)  # what was begun before the limit is finished
+    usual = _usual_of_each(running, known)
+    rests = [max(0.0, (usual[worker] or 0.0) - age) for worker, age in ages.items()]
+
+    def takes_s(count: int, without: int) -> float:
+        mean_s = _mean_s(known, count, min(without, count))
+        seconds = packed_s(rests, count, mean_s + min(between_s, mean_s), len(workers))
+        limit_s = allowed.seconds
+        return seconds if limit_s is None else min(seconds, max(0.0, limit_s) + mean_s)  # what is begun is finished
+
+    between = (takes_s(to_come, plain), takes_s(most, plain + possible // 3)) if known else None
     return Progress(
-        planned=len(fresh) + len(running) + to_come,
+        planned=len(fresh) + round(as_wrong_either_way(len(running) + to_come, len(running) + most)),
         done=len(fresh),
         failed=sum(not record.ok for record in fresh),
         elapsed_s=now_s - started_s,
-        left_s=left_s,
+        left_s=as_wrong_either_way(*between) if between else None,
+        left_between_s=between if most > to_come else None,
         best=best,
         workers=tuple(
             _worker(workers[i], running.get(i), phases.get(i, ""), now_s, usual.get(i)) for i in sorted(workers)
         ),
     )
+
+
+def as_wrong_either_way(least: float, most: float) -> float:
+    """Return the estimate that is off by the same share whichever of the two comes: their harmonic mean."""
+    return 2 * least * most / (least + most) if least + most else 0.0
+
+
+def _usual_of_each(running: Mapping[int, Running], known: Sequence[TrialRecord]) -> dict[int, float | None]:
+    kinds = {run.task.candidate.k > 0: run.task.candidate for run in running.values()}
+    of_kind = {speculates: usual_s(known, candidate) for speculates, candidate in kinds.items()}
+    return {worker: of_kind[run.task.candidate.k > 0] for worker, run in running.items()}
 
 
 def usual_s(known: Sequence[TrialRecord], candidate: Candidate) -> float | None:

@@ -28,6 +28,7 @@ class Progress:
 
     planned: trials that the whole sweep needs, closing baselines included.  done: finished ones, failed included.
     best: words on the best so far, "" before there is one.  left_s: estimate, None before the first trial ended.
+    left_between_s: without and with the trials that may or may not turn out to be wanted, None where there are none.
     """
 
     planned: int
@@ -37,6 +38,7 @@ class Progress:
     left_s: float | None
     best: str = ""
     workers: tuple[WorkerProgress, ...] = ()
+    left_between_s: tuple[float, float] | None = None
 
 
 class SweepView(Protocol):

@@ -82,6 +82,13 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
 
 
+def time_left_words(left_s: float, between_s: tuple[float, float] | None) -> str:
+    """Return "about 3 min 20 s", or "3 min 20 s to 5 min 00 s" where it may take another quarter as long or more."""
+    if between_s is None or between_s[1] < 1.25 * between_s[0]:
+        return f"about {duration(left_s)}"
+    return " to ".join(map(duration, between_s))
+
+
 def verdict_words(answer: Answer) -> str:
     """Return the verdict as a phrase that names K and draft: "speculate: good, K = 4"."""
     return verdict_phrase(answer.verdict, answer.best, answer.up_to, answer.below)

@@ -1,6 +1,7 @@
 """Is the time left right within 25 % after the first trial? Whole simulated sweeps; ends in one line of JSON.
 
-    python tests/bench/time_left.py
+    .venv/bin/python -m tests.bench.time_left         # measure
+    .venv/bin/python -m tests.bench.time_left --keep  # and write the table into docs/terminal.md
 
 Takes a few minutes. What is held against the estimate is the time until the last trial has ended; the report comes
 after. How many trials were expected is shown beside it: on a busy machine trials take longer or shorter than those
@@ -13,7 +14,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,27 +23,44 @@ from tuner.progress import Progress
 from tuner.records import TrialRecord
 from tuner.session import SweepOptions
 from tuner.sweep import run_sweep
+from tuner.words import time_left_words
 
 ALLOWED = 0.25
 TINY = Path(__file__).parents[2] / "search_spaces" / "tiny.yaml"
-SHAPES = {
-    "guided, one life": ("lives: 1", "lives: 1\n  schedule: false", "guided"),
-    "guided, one life, a schedule": ("lives: 1", "lives: 1", "guided"),
-    "every candidate, one life": ("lives: 1", "lives: 1", "grid"),
-    "guided, three fresh lives": ("lives: 1", "lives: 3\n  schedule: false", "guided"),
-    "guided, three fresh lives, a schedule": ("lives: 1", "lives: 3", "guided"),
+PAGE = Path(__file__).parents[2] / "docs" / "terminal.md"
+BEGIN, END = "<!-- table: python -m tests.bench.time_left --keep -->\n", "<!-- end of table -->\n"
+NO_SCHEDULE, ALIKE = ("lives: 1", "lives: 1\n  schedule: false"), ("[1, 32]", "[1, 2]")
+LIVES = ("lives: 1", "lives: 3")
+SHAPES: Mapping[str, tuple[Sequence[tuple[str, str]], str]] = {
+    "guided, one life": ([NO_SCHEDULE], "guided"),
+    "guided, one life, a schedule may come and does": ([], "guided"),
+    "guided, one life, a schedule may come and does not": ([ALIKE], "guided"),
+    "every candidate, one life": ([], "grid"),
+    "guided, three fresh lives": ([NO_SCHEDULE, LIVES], "guided"),
+    "guided, three fresh lives, a schedule may come and does": ([LIVES], "guided"),
+    "guided, three fresh lives, a schedule may come and does not": ([ALIKE, LIVES], "guided"),
 }
 """What is replaced in the tiny space, by what, and the sampler.  Whether a K schedule is worth measuring, and in how
-many lives, only its own first ones show."""
+many lives, only its own first ones show; at loads that are alike, one K is best at both."""
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said after a trial.  at_s: monotonic.  words: as a person reads the time left."""
+
+    at_s: float
+    left_s: float
+    trials: int
+    words: str
 
 
 @dataclass
 class Watching:
-    """Keeps what was first said after each trial.  said: (monotonic time, seconds left, trials left)."""
+    """Keeps what was first said after each trial."""
 
-    said: list[tuple[float, float, int]] = field(default_factory=list)
+    said: list[Said] = field(default_factory=list)
     last_s: float = 0.0
-    _ended: int = 0
+    ended: int = 0
 
     def message(self, text: str) -> None:
         """Ignore it."""
@@ -50,20 +68,26 @@ class Watching:
     def trial_done(self, record: TrialRecord, words: str) -> None:
         """Note when the last trial ended."""
         self.last_s = time.monotonic()
-        self._ended += 1
+        self.ended += 1
 
     def update(self, progress: Progress) -> None:
         """Keep what is said first after a trial."""
-        if progress.left_s is not None and len(self.said) < self._ended:
-            self.said.append((time.monotonic(), progress.left_s, progress.planned - progress.done))
+        if progress.left_s is not None and len(self.said) < self.ended:
+            words = time_left_words(progress.left_s, progress.left_between_s)
+            left = progress.planned - progress.done
+            self.said.append(Said(time.monotonic(), progress.left_s, left, words))
 
     def errors(self) -> dict[str, list[float]]:
         """Return (said - true) / true after each trial but the last, of the time left and of the trials left."""
-        known = self.said[: self._ended - 1]
-        times = [(said, self.last_s - at) for at, said, _ in known]
-        trials = [(said, self._ended - number) for number, (_, _, said) in enumerate(known, 1)]
-        off: dict[str, Sequence[tuple[float, float]]] = {"time": times, "trials": trials}
-        return {name: [round((said - true) / true, 3) for said, true in pairs] for name, pairs in off.items()}
+        known = self.said[: self.ended - 1]
+        return {
+            "time": [_off(said.left_s, self.last_s - said.at_s) for said in known],
+            "trials": [_off(said.trials, self.ended - number) for number, said in enumerate(known, 1)],
+        }
+
+
+def _off(said: float, true: float) -> float:
+    return round((said - true) / true, 3)
 
 
 def watched(space: Path, sampler: str, out: Path) -> Watching:
@@ -74,17 +98,39 @@ def watched(space: Path, sampler: str, out: Path) -> Watching:
     return view
 
 
+def table(found: Mapping[str, Watching]) -> str:
+    """Return what was said after the first trial of each sweep, beside what came."""
+    rows = ["| sweep | said | came | off | trials: said, came |", "|---|---|---|---|---|"]
+    for name, view in found.items():
+        first, came_s = view.said[0], view.last_s - view.said[0].at_s
+        off = f"{_off(first.left_s, came_s):+.0%}"
+        rows.append(f"| {name} | {first.words} | {came_s:.0f} s | {off} | {first.trials}, {view.ended - 1} |")
+    return "\n".join(rows) + "\n"
+
+
+def keep(found: Mapping[str, Watching]) -> None:
+    """Write the table into the page."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    PAGE.write_text(f"{before}{BEGIN}\n{table(found)}\n{END}{rest.partition(END)[2]}", encoding="utf-8")
+
+
 def main() -> None:
     """Run the sweeps and print how far the time left was off."""
     found = {}
     with tempfile.TemporaryDirectory() as directory:
-        for number, (name, (old, new, sampler)) in enumerate(SHAPES.items()):
-            space = Path(directory) / f"space{number}.yaml"
-            space.write_text(TINY.read_text().replace(old, new))
-            found[name] = watched(space, sampler, Path(directory) / f"run{number}").errors()
-            print(name, found[name], file=sys.stderr)
-    worst = max(abs(errors[0]) for both in found.values() for errors in both.values())
-    print(json.dumps({"bench": "time_left", "worst_after_first": worst, "limit": ALLOWED, "errors": found}))
+        for number, (name, (replaced, sampler)) in enumerate(SHAPES.items()):
+            space, text = Path(directory) / f"space{number}.yaml", TINY.read_text()
+            for old, new in replaced:
+                assert old in text, old
+                text = text.replace(old, new)
+            space.write_text(text)
+            found[name] = watched(space, sampler, Path(directory) / f"run{number}")
+            print(name, found[name].errors(), file=sys.stderr)
+    errors = {name: view.errors() for name, view in found.items()}
+    worst = max(abs(off[0]) for both in errors.values() for off in both.values())
+    if "--keep" in sys.argv:
+        keep(found)
+    print(json.dumps({"bench": "time_left", "worst_after_first": worst, "limit": ALLOWED, "errors": errors}))
     sys.exit(worst > ALLOWED)
 
 

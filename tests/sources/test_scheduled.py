@@ -130,13 +130,13 @@ def test_the_budget_ends_it_and_a_later_session_goes_on(
 def test_lives_are_expected_before_a_schedule_is_derived(
     make_trial: Make, make_manifest: Manifest, store: RunStore
 ) -> None:
-    """A third of its lives while nothing is known, half of them once the single lives ask for a schedule."""
+    """All may come while nothing is known; half of them are expected once the single lives ask for a schedule."""
     manifest = make_manifest(protocol=PROTOCOL, loads=LOADS)
     source = Scheduled(store, manifest, Budget(Limits()))
-    assert (source.waiting, source.waiting_plain) == (3, 1)
+    assert (source.waiting, source.possible) == (0, 9)
     measured(make_trial, store, finals=False)
     source.finished(store.records()[-1])
-    assert (source.waiting, source.waiting_plain) == (6, 2)
+    assert (source.waiting, source.waiting_plain, source.possible) == (6, 2, 0)
     lab = Lab(make_trial, store, source, {1: 0.012, 8: 0.020})
     measured(make_trial, store)
     lab.drain(1)
@@ -153,10 +153,10 @@ def test_none_are_expected_once_the_finals_run_and_no_schedule_is_asked_for(
     for number, (k, role) in enumerate([(0, None), (3, None), (0, Role.BASELINE_AGAIN)]):
         store.save(make_trial(number, k=k, role=role, tpot=tpot(best if k else TPOTS[0]), loads=LOADS))
     source.finished(store.records()[-1])
-    assert source.waiting == 3
+    assert (source.waiting, source.possible) == (0, 9)
     store.save(make_trial(3, k=0, role=Role.FINAL, final_round=0, tpot=tpot(TPOTS[0]), loads=LOADS))
     source.finished(store.records()[-1])
-    assert source.waiting == 0
+    assert (source.waiting, source.possible) == (0, 0)
 
 
 def test_a_sweep_without_finals_expects_one_round_as_soon_as_it_is_asked_for(
@@ -164,13 +164,13 @@ def test_a_sweep_without_finals_expects_one_round_as_soon_as_it_is_asked_for(
 ) -> None:
     one_life = replace(PROTOCOL, lives=1, max_lives=1)
     source = Scheduled(store, make_manifest(protocol=one_life, loads=LOADS), Budget(Limits()))
-    assert source.waiting == 1
+    assert (source.waiting, source.possible) == (0, 3)
     measured(make_trial, store, finals=False)
     source.finished(store.records()[-1])
-    assert source.waiting == 3
+    assert (source.waiting, source.possible) == (3, 0)
 
 
 def test_none_are_expected_where_none_can_be_asked_for(make_manifest: Manifest, store: RunStore) -> None:
     off = make_manifest(protocol=replace(PROTOCOL, schedule=False), loads=LOADS)
     one = make_manifest(protocol=PROTOCOL, loads=LOADS[:1])
-    assert [Scheduled(store, manifest, Budget(Limits())).waiting for manifest in (off, one)] == [0, 0]
+    assert [Scheduled(store, manifest, Budget(Limits())).possible for manifest in (off, one)] == [0, 0]

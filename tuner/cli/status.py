@@ -47,7 +47,7 @@ def status(run: Path, as_json: bool) -> None:
 def status_lines(status: Status) -> Iterator[str]:
     """Yield the status, a line for each thing."""
     from tuner.status import State
-    from tuner.words import duration
+    from tuner.words import time_left_words
 
     yield f"run      {status.run}"
     yield f"state    {_state_words(status)}"
@@ -60,7 +60,7 @@ def status_lines(status: Status) -> Iterator[str]:
     if status.alive is False:
         return
     if progress.left_s is not None and progress.done < progress.planned:
-        yield f"left     about {duration(progress.left_s)}, then the report"
+        yield f"left     {time_left_words(progress.left_s, progress.left_between_s)}, then the report"
     yield from (f"worker   {_worker_words(worker)}" for worker in progress.workers)
 
 

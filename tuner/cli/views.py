@@ -19,7 +19,7 @@ from tuner.cli.signals import STOPPING, ending_cleanly
 from tuner.progress import Progress as SweepProgress
 from tuner.progress import SweepView, WorkerProgress
 from tuner.records import TrialRecord
-from tuner.words import duration
+from tuner.words import duration, time_left_words
 
 PLAIN_EVERY_S = 30.0
 NARROW = 70
@@ -167,4 +167,6 @@ def _running(worker: WorkerProgress, *, usual: bool) -> str:
 
 
 def _left(progress: SweepProgress) -> str:
-    return "" if progress.left_s is None else f", about {duration(progress.left_s)} left"
+    if progress.left_s is None:
+        return ""
+    return f", {time_left_words(progress.left_s, progress.left_between_s)} left"

@@ -20,6 +20,8 @@ class LivesAgain:
     arms: the baseline first.  done: records of earlier sessions; a sweep's lives count.
     """
 
+    possible = 0
+
     def __init__(
         self, arms: Sequence[Candidate], lives: int, device_key: str, done: Iterable[TrialRecord], budget: Budget
     ) -> None:

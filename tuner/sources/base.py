@@ -27,6 +27,10 @@ class Source(Protocol):
     def waiting_plain(self) -> int:
         """Those of them that run without speculation."""
 
+    @property
+    def possible(self) -> int:
+        """Trials that may be wanted on top of those, or none of them; a third runs without speculation."""
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker, None when there is none for it now.  alive: all workers."""
 

@@ -16,6 +16,8 @@ class Extras:
     done: records of earlier sessions that count as measured.  version: of vLLM.
     """
 
+    possible = 0
+
     def __init__(
         self,
         candidates: Sequence[Candidate],

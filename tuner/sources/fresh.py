@@ -73,6 +73,11 @@ class FreshLives:
         """Lives of baselines among them; of those expected one in a round of three."""
         return 0 if self._over else self._rounds.waiting_plain + self._expected // 3
 
+    @property
+    def possible(self) -> int:
+        """None: what is not known yet is among those expected."""
+        return 0
+
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life for this worker; call it only when everything before these lives is measured.
 

@@ -11,6 +11,8 @@ from tuner.sources.base import Budget
 from tuner.sources.fresh import FreshLives
 from tuner.store import RunStore
 
+ARMS = 3
+"""No speculation, the best static K and the schedule."""
 MOST_LOOKED_AT = 50
 """Trials up to which it is foreseen from all of them how many lives a schedule will have. In a longer sweep these lives
 are a small part, and reading every trial at every step would take longer than the trials do."""
@@ -20,13 +22,12 @@ class Scheduled(FreshLives):
     """Hands out the lives of each temperature's schedule, where the surface asks for one and the engine supports it.
 
     One round first: where it shows that the schedule is ignored or far slower, no further one is measured.
-    Whether there will be a schedule is settled by the finals alone, and its lives are up to a third of a sweep. So that
-    the time left is not short by them, some are expected from the beginning, and more as soon as the single lives ask
-    for one.
+    Whether there will be a schedule is settled by the finals alone, and its lives are up to a third of a sweep. They
+    are possible from the beginning, and expected as soon as the single lives ask for one.
     """
 
     def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
-        self._at_first = _expected_at_first(manifest)
+        self._possible = 0
         self._outdated = True
         super().__init__(
             store,
@@ -44,6 +45,13 @@ class Scheduled(FreshLives):
             self._foresee()
         return super().waiting
 
+    @property
+    def possible(self) -> int:
+        """All lives of one schedule, as long as it is not known whether there will be one."""
+        if self._outdated:
+            self._foresee()
+        return 0 if self._over else self._possible
+
     def finished(self, record: TrialRecord) -> None:
         """Take note of a finished trial."""
         super().finished(record)
@@ -54,20 +62,12 @@ class Scheduled(FreshLives):
         return super().next(worker, alive) if self._manifest.protocol.schedule else None
 
     def _foresee(self) -> None:
-        self._outdated = False
+        self._outdated, self._possible = False, 0
         if not self._manifest.protocol.schedule or len(self._store.records()) > MOST_LOOKED_AT:
             return
         arms, rounds = foreseen_schedule(self._store.trials(), self._manifest)
         searching = not any(record.role in (Role.FINAL, Role.SCHEDULE) for record in self._store.records())
         self._expected = arms * max(0, rounds - self._wanted)
-        if not arms and not self._planned and searching:
-            self._expected = self._at_first
-
-
-def _expected_at_first(manifest: RunManifest) -> int:
-    """Return the lives to expect while nothing is measured: a third of those of a schedule that gets all its rounds.
-
-    With so many the time left is wrong by as much where there is a schedule as where there is none.
-    """
-    several = len({load.concurrency for load in manifest.load_points}) > 1
-    return max(1, manifest.protocol.lives) if manifest.protocol.schedule and several else 0
+        several = len({load.concurrency for load in self._manifest.load_points}) > 1
+        if several and not arms and not self._planned and searching:
+            self._possible = ARMS * max(1, self._manifest.protocol.lives)

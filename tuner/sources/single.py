@@ -20,6 +20,8 @@ class SingleLives:
     fixes: retries with other arguments, which run where the study has nothing to ask; None for none.
     """
 
+    possible = 0
+
     def __init__(
         self,
         telling: Telling,
