@@ -1,6 +1,6 @@
 """A process that holds a fake engine until it is killed: python owner.py LAUNCH as JSON, FORK.
 
-Prints its supervisor's pid when the engine serves. FORK "1": a forked child keeps our end of the pipe open.
+Prints `serves`, and `stopping engine` when it stops it. FORK "1": a forked child keeps our end of the pipe open.
 """
 
 import json
@@ -17,9 +17,16 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 facts = json.loads(sys.argv[1])
 launch = Launch(**{**facts, "command": tuple(facts["command"]), "log_path": Path(facts["log_path"])})
-with running_engine(launch) as engine:
+
+
+def tell(phase: str) -> None:
+    if phase == "stopping engine":
+        print(phase, flush=True)
+
+
+with running_engine(launch, tell):
     if sys.argv[2] == "1" and os.fork() == 0:
-        time.sleep(60)
+        time.sleep(600)
         os._exit(0)
-    print(engine.supervised.supervisor_pid, flush=True)
-    time.sleep(60)
+    print("serves", flush=True)
+    time.sleep(600)
