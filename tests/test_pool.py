@@ -23,14 +23,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.faults.matrix import Group, fault
+from tests.quickness import quick
 from tuner.errors import EngineCrashed, InputError, PoolError
 from tuner.pool import Job, Pool, open_pool
+from tuner.pool.arrival import READY_S
 from tuner.pool.cluster import _signal_handlers_kept, address_for, connected, endpoint
 from tuner.pool.cores import parse_cpu_list, partition
 from tuner.pool.host import Gpu, HostFacts, look_around
 from tuner.pool.plan import Node, check_hosts, joining, places, worker_facts
 from tuner.pool.reasons import reason
 from tuner.records import WorkerFacts
+
+PATIENCE_S = 240.0
+"""Of a busy machine; what comes at all comes in seconds on a quiet one."""
 
 # ---- which cores
 
@@ -232,7 +237,7 @@ def waits_for(path: Path, after_phase: str = "waiting") -> Job:
     return job
 
 
-def results(pool: Pool, count: int, timeout_s: float = 60.0) -> list[tuple[int, Any]]:
+def results(pool: Pool, count: int, timeout_s: float = PATIENCE_S) -> list[tuple[int, Any]]:
     found: list[tuple[int, Any]] = []
     deadline = time.monotonic() + timeout_s
     while len(found) < count and time.monotonic() < deadline:
@@ -241,7 +246,7 @@ def results(pool: Pool, count: int, timeout_s: float = 60.0) -> list[tuple[int, 
 
 
 def phase_becomes(pool: Pool, worker: int, phase: str) -> bool:
-    deadline = time.monotonic() + 30.0
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         if pool.phases().get(worker) == phase:
             return True
@@ -298,7 +303,7 @@ def test_what_a_job_did_not_expect_is_raised_and_costs_no_result(pool: Pool) -> 
     pool.start(1, returns("kept"))
     found: list[tuple[int, Any]] = []
     raised = 0
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + PATIENCE_S
     while (not found or not raised) and time.monotonic() < deadline:
         try:
             found.extend(pool.wait(1.0))
@@ -327,7 +332,7 @@ def test_closing_a_local_pool_unwinds_its_jobs() -> None:
 
     with open_pool("local", gpus_per_worker=0) as pool:
         pool.start(0, job)
-        began.wait(10)
+        assert began.wait(PATIENCE_S)
     assert events == ["engine stopped"]
 
 
@@ -414,22 +419,21 @@ def test_closing_ends_a_worker_in_the_middle_of_a_job(four_gpus: None, tmp_path:
 
     with open_pool("ray", gpus_per_worker=4) as pool:
         pool.start(0, job)
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + PATIENCE_S
         while not (pid := pool.phases()[0]).isdecimal():
             assert time.monotonic() < deadline
             time.sleep(0.05)
         process = psutil.Process(int(pid))
-    process.wait(timeout=10)
+    process.wait(timeout=PATIENCE_S)
 
 
 def test_a_group_that_never_fits_is_refused_at_once(four_gpus: None) -> None:
-    began = time.monotonic()
     with (
+        quick(cpu_s=5.0, wall_s=READY_S / 2),
         pytest.raises(PoolError, match="needs 5 GPUs on one node; the largest node has 4"),
         open_pool("ray", gpus_per_worker=5),
     ):
         pass
-    assert time.monotonic() - began < 5.0
 
 
 @fault(

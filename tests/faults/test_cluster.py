@@ -27,7 +27,7 @@ from tuner.pool.cluster import connected
 from tuner.records import FailureKind, Role
 from tuner.trial import lost_worker
 
-GONE_S = 30.0
+GONE_S = 240.0
 ENGINE = """#!/bin/sh
 cat > /dev/null
 echo '{"name": "vllm", "version": "'${VLLM_HERE:-0.32.0}'", "package": true, "python": "3.11"}'
@@ -222,9 +222,9 @@ def test_a_node_with_another_engine_is_not_used(cluster: SmallCluster, tmp_path:
     needs = Needs([str(python)], partial(other_engine_here, engine))
     words = "is vllm==0.31.0, not vllm==0.32.0"
     with worker_on(cluster.nodes[0], needs=needs, more=True) as pool:
-        pool.start(0, sleeps(60))
+        pool.start(0, sleeps(600))
         node = cluster.add(VLLM_HERE="0.31.0")
-        deadline_s = time.monotonic() + 60
+        deadline_s = time.monotonic() + GONE_S
         while not pool.notes and time.monotonic() < deadline_s:
             pool.wait(0.5)
         assert any("is not used" in note and words in note for note in pool.notes)
@@ -242,7 +242,8 @@ from tuner.errors import PoolError
 from tuner.pool.arrival import Needs
 from tuner.pool.ray_pool import ray_pool
 try:
-    with ray_pool("cluster", gpus_per_worker=1, max_workers=None, needs=Needs(ready_s=5.0)) as pool:
+    needs = Needs(ready_s=float(sys.argv[1]))
+    with ray_pool("cluster", gpus_per_worker=1, max_workers=None, needs=needs) as pool:
         print(len(pool.workers), *pool.notes)
 except PoolError as error:
     print(error.message)
@@ -256,15 +257,15 @@ except PoolError as error:
     keeps="the first sweep undisturbed: a GPU is given to one of them",
 )
 def test_a_second_driver_gets_what_the_first_leaves(cluster: SmallCluster) -> None:
-    def second() -> str:
+    def second(ready_s: int) -> str:
         env = {**os.environ, "RAY_ADDRESS": cluster.address}
-        command = [sys.executable, "-c", SECOND]
+        command = [sys.executable, "-c", SECOND, str(ready_s)]
         return subprocess.run(command, env=env, capture_output=True, text=True, check=True).stdout
 
     with worker_on(*cluster.nodes):
-        assert "no worker was started within 5 s: the cluster is busy" in second()
+        assert "no worker was started within 5 s: the cluster is busy" in second(5)
     with worker_on(cluster.nodes[0]):
-        told = second()
+        told = second(20)  # in which the one that gets a GPU has to be there, however busy this machine is
         assert told.startswith("1 ")
         assert "1 of them in use by others" in told
-        assert "1 of 2 workers got no GPU within 5 s and are left out" in told
+        assert "1 of 2 workers got no GPU within 20 s and are left out" in told

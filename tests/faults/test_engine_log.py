@@ -19,7 +19,7 @@ from tuner.engine.supervisor import LOG_PART_BYTES, Log
 FAKE = Path(__file__).parents[1] / "engine" / "fakes" / "fake_engine.py"
 MIB = 2**20
 FLOOD_MIB = 1024
-PATIENCE_S = 60.0
+PATIENCE_S = 240.0
 
 
 def flooding(directory: Path, mib: int) -> Launch:

@@ -51,7 +51,7 @@ def their_sweep(*devices: str) -> subprocess.Popen[bytes]:
     keeps="the first is not disturbed",
 )
 def test_a_second_sweep_in_a_run_directory_is_refused(tmp_path: Path) -> None:
-    place = Place(tmp_path / "place", lives=1)
+    place = Place(tmp_path / "place", lives=1, step_s=2.0)  # the first one outlasts the start of the second
     first = place.start()
     assert first.says("trial 0")
     second = place.start()
@@ -83,8 +83,8 @@ def test_a_second_sweep_on_a_device_waits(workers: tuple[WorkerFacts, ...]) -> N
         waits.set()
 
     def ends_theirs() -> None:
-        waits.wait(60)
-        other.communicate(timeout=60)
+        waits.wait(240)
+        other.communicate(timeout=240)
 
     ending = threading.Thread(target=ends_theirs)
     ending.start()
@@ -94,7 +94,7 @@ def test_a_second_sweep_on_a_device_waits(workers: tuple[WorkerFacts, ...]) -> N
         ending.join()
         assert len(descriptors()) == 2
         ours.start(0, lambda facts, report: facts.device_key)
-        assert ours.wait(60.0) == [(0, workers[0].device_key)]
+        assert ours.wait(240.0) == [(0, workers[0].device_key)]
         ours.close()
     assert descriptors() == ()
     (words, *_) = said
