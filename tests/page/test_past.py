@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from hypothesis import strategies as st
 
 from tests.page.reading_html import read
 from tests.registry.conftest import keep_config
-from tuner.artifact import BestConfig, load_best_config
+from tuner.artifact import BestConfig, dump_best_config, load_best_config
 from tuner.cli.history import history as command
+from tuner.page.charts import BOTTOM, HEIGHT
 from tuner.page.english import ENGLISH
 from tuner.page.past.build import history_html, history_view
 from tuner.page.past.charts import length_blocks, speedup_blocks, tpot_blocks
@@ -101,6 +104,29 @@ def test_releases_and_changed_verdicts_are_marked_where_they_happen(tmp_path: Pa
     assert card.notes == ("The verdict changed: on 2026-12-03 from speculate to inconclusive.",)
     table = next(block for block in page.sections[-1].blocks if isinstance(block, Table))
     assert [row[1].small for row in table.rows] == ["", "", "verdict changed"]
+
+
+def test_a_changed_verdict_hides_no_interval(tmp_path: Path) -> None:
+    """Its mark stands at the sweep's own x, on the axis and no higher."""
+    of = over(tmp_path, [judged(Verdict.SPECULATE), judged(Verdict.INCONCLUSIVE)])
+    marks = re.findall(r'<line class="change" x1="([^"]+)" x2="[^"]+" y1="([^"]+)"', history_html(of.found, ENGLISH))
+    (chart,) = charts(speedup_blocks(of)).charts
+    assert (str(chart.rules[0].at), str(HEIGHT - BOTTOM - 3)) in marks
+    assert all(float(top) >= HEIGHT - BOTTOM - 3 for x, top in marks if x != "13")  # 13: the key below the chart
+
+
+def test_sweeps_of_one_day_are_told_apart_by_their_time(tmp_path: Path) -> None:
+    registry, config = Registry(str(tmp_path)), build_config()
+    files = {"best_config.yaml": dump_best_config(config).encode()}
+    for day, hour in ((1, 9), (5, 8), (5, 17)):
+        registry.keep(config.target, files, f"{day} {hour}", datetime(2026, 12, day, hour, 30, tzinfo=UTC))
+    (chart,) = charts(speedup_blocks(Over(history(registry, config.target), ENGLISH))).charts
+    assert chart.figures is not None
+    whens = ["2026-12-01", "2026-12-05 08:30", "2026-12-05 17:30"]
+    assert [row[0].text for row in chart.figures.rows] == whens
+    assert all(f"{when} " in chart.label or f"{when}:" in chart.label for when in whens)
+    shown = [tick.text for tick in chart.x_ticks]
+    assert shown[-1] == "12-05 17:30" and len(set(shown)) == len(shown)
 
 
 def test_acceptance_and_tpot_are_told_by_load_point(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ class Series:
 
 @dataclass(frozen=True)
 class Rule:
-    """A line from top to bottom at an x: something changed there.  kind: "release" or "change" (of the verdict)."""
+    """Something changed at an x.  kind: "release", from top to bottom, or "change" (of the verdict), on the axis."""
 
     at: float
     text: str

@@ -84,7 +84,7 @@ def _chart(of: Over, temperature: float, name: str, axis: str, takes: dict[str, 
         label=words("over_label", title=title, lines=" ".join(_in_words(of, *one) for one in taken)),
         x_title=words("axis_when"),
         y_title=words(axis),
-        x_ticks=_dates(placed([Tick(sweep.x, sweep.day) for sweep in sweeps], shown.x)),
+        x_ticks=_dates(placed([Tick(sweep.x, sweep.when_in_short) for sweep in sweeps], shown.x)),
         y_ticks=placed(round_ticks(shown.bottom, shown.top, "x" if level else ""), shown.y),
         series=series,
         legend=tuple((number, line) for number, (line, _) in enumerate(taken)),
@@ -118,7 +118,7 @@ def _point(of: Over, line: str, sweep: Sweep, figure: MeasuredFigure) -> Point:
     known = figure.low is not None and figure.high is not None and math.isfinite(figure.high)
     interval = (scale * (figure.low or 0.0), scale * (figure.high or 0.0)) if known else None
     changed = words("over_tip_changed", verdict=words.told(sweep.answer.verdict.value)) if sweep.changed else ""
-    tip = words("over_tip", when=sweep.day, engine=sweep.engine, line=line, value=value_words(figure), changed=changed)
+    tip = words("over_tip", when=sweep.when, engine=sweep.engine, line=line, value=value_words(figure), changed=changed)
     return Point(sweep.x, scale * (figure.value or 0.0), interval, tip)
 
 
@@ -157,7 +157,7 @@ def _dates(ticks: Sequence[Tick]) -> tuple[Tick, ...]:
 
 
 def _in_words(of: Over, line: str, points: Sequence[tuple[Sweep, MeasuredFigure]]) -> str:
-    told = (of.words("over_point", when=sweep.day, value=value_words(figure)) for sweep, figure in points)
+    told = (of.words("over_point", when=sweep.when, value=value_words(figure)) for sweep, figure in points)
     return of.words("over_line", line=line, points=", ".join(told))
 
 
@@ -166,7 +166,7 @@ def _table(of: Over, title: str, sweeps: Sequence[Sweep], takes: dict[str, _Take
     missing = words("nothing_measured")
     rows = [
         (
-            sweep.day,
+            sweep.when,
             sweep.engine,
             *(value_words(figure) if (figure := take(sweep)) else missing for take in takes.values()),
         )

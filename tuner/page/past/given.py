@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,22 +44,28 @@ class Over:
     def sweeps(self, temperature: float) -> list[Sweep]:
         """Return the sweeps that have an answer at a temperature."""
         places = along([past.entry.kept_at.timestamp() for past in self.found.past])
+        of_a_day = Counter(past.entry.kept_at.date() for past in self.found.past)
         found: list[Sweep] = []
         for past, x in zip(self.found.past, places, strict=True):
             for answer in past.config.answers:
                 if answer.temperature == temperature:
-                    found.append(Sweep(past, answer, x, found[-1].answer.verdict if found else answer.verdict))
+                    before = found[-1].answer.verdict if found else answer.verdict
+                    found.append(Sweep(past, answer, x, before, of_a_day[past.entry.kept_at.date()] > 1))
         return found
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """One sweep's answer at one temperature.  x: its place along the axis.  before: the verdict of the one before."""
+    """One sweep's answer at one temperature.
+
+    x: its place along the axis.  before: the verdict of the one before.  day_is_shared: with another sweep.
+    """
 
     past: Past
     answer: Answer
     x: float
     before: Verdict
+    day_is_shared: bool
 
     @property
     def changed(self) -> bool:
@@ -66,9 +73,14 @@ class Sweep:
         return self.answer.verdict is not self.before
 
     @property
-    def day(self) -> str:
-        """The date, UTC."""
-        return f"{self.past.entry.kept_at:%Y-%m-%d}"
+    def when(self) -> str:
+        """The date, UTC, with the time where the date alone does not tell it from another."""
+        return f"{self.past.entry.kept_at:{'%Y-%m-%d %H:%M' if self.day_is_shared else '%Y-%m-%d'}}"
+
+    @property
+    def when_in_short(self) -> str:
+        """The same for an axis, which has no room for the year beside the time."""
+        return f"{self.past.entry.kept_at:%m-%d %H:%M}" if self.day_is_shared else self.when
 
     @property
     def engine(self) -> str:

@@ -23,7 +23,7 @@ def now_blocks(of: Over) -> Iterator[Block]:
         yield Card(
             tone=TONES[last.answer.verdict],
             headline=_capital(_answer(of, last)),
-            where=words("now_where", when=last.day, engine=last.engine, at=of.at(temperature)),
+            where=words("now_where", when=last.when, engine=last.engine, at=of.at(temperature)),
             why=words.told(last.answer.why),
             tiles=tuple(_tiles(of, last)),
             notes=(_changes(of, sweeps),),
@@ -49,7 +49,7 @@ def _changes(of: Over, sweeps: list[Sweep]) -> str:
     told = [
         words(
             "now_change",
-            when=sweep.day,
+            when=sweep.when,
             old=words.told(sweep.before.value),
             new=words.told(sweep.answer.verdict.value),
         )
