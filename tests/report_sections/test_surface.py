@@ -135,7 +135,7 @@ def test_temperatures_have_a_section_each(make_trial: Make) -> None:
         ),
         ({1: PAYS, 8: SLOWER}, "pays at 1 and is slower at 8: it stops paying between 1 and 8"),
         ({1: PAYS, 8: PAYS}, "pays at 1 and 8, that is wherever it was measured: where it stops paying is above 8"),
-        ({1: PAYS, 8: UNCLEAR}, "pays at 1 and cannot be told from none at 8: where it stops paying is above 1"),
+        ({1: PAYS, 8: UNCLEAR}, "pays at 1 and cannot be told from none at 8: where it stops paying is not known"),
         ({1: SLOWER, 8: SLOWER}, "is slower at 1 and 8"),
         ({1: UNCLEAR, 8: SLOWER}, "cannot be told from none at 1 and is slower at 8"),
         ({1: SLOWER, 8: PAYS}, "pays at 8 and is slower at 1"),

@@ -46,7 +46,7 @@ def _concurrency(at: AtTemperature) -> Iterator[Line | Table]:
     yield line("load.open_means")
     if any(not best.best.k for best in surface.best.values()):
         yield line("load.none_means")
-    yield from _crossover(surface.crossover)
+    yield from crossover_lines(surface.crossover)
     held = surface.static
     if held is not None and held.best.k and dict(surface.static_crossover.effects) != dict(surface.crossover.effects):
         yield line("load.static", label=held.best.label, effects=_effects(surface.static_crossover))
@@ -79,14 +79,18 @@ def _ordered(candidates: list[Candidate]) -> list[Candidate]:
     return sorted(candidates, key=lambda c: (not c.k, c.draft_name, c.k))
 
 
-def _crossover(crossover: Crossover) -> Iterator[Line]:
+def crossover_lines(crossover: Crossover) -> Iterator[Line]:
+    """Yield where speculation pays, and where it stops."""
     pays, slower, unclear = (crossover.at(effect) for effect in (Effect.PAYS, Effect.SLOWER, Effect.UNCLEAR))
     yield line("load.effects", effects=_effects(crossover))
     if crossover.between:
         low, high = crossover.between
         yield line("load.between", low=str(low), high=str(high))
-    elif pays and not slower and (not unclear or unclear[0] > pays[-1]):
+    elif pays and not slower and not unclear:
         yield line("load.above", last=str(pays[-1]))
+    elif pays and not slower and unclear[0] > pays[-1]:
+        one = pays[-1] == 1
+        yield line("load.unclear_above_one") if one else line("load.unclear_above", last=str(pays[-1]))
 
 
 def _effects(crossover: Crossover) -> Listed:

@@ -122,7 +122,11 @@ MESSAGES = {
     "load.unclear_at": "cannot be told from none at {at}",
     "load.slower_at": "is slower at {at}",
     "load.between": "So it stops paying somewhere between {low} and {high} requests at once.",
-    "load.above": "Where it stops paying lies above {last} requests at once, which was not measured.",
+    "load.above": "It pays up to the {last} requests at once that were measured; where it stops was not measured.",
+    "load.unclear_above_one": "Above one request at a time no gain is shown, and no loss: where it stops paying is not "
+    "known.",
+    "load.unclear_above": "Above {last} requests at once no gain is shown, and no loss: where it stops paying is not "
+    "known.",
     "column.concurrency": "requests at once",
     "column.best": "best",
     "column.effect": "speculation",

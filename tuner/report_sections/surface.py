@@ -140,7 +140,7 @@ def crossover_words(crossover: Crossover) -> str:
     if pays and not slower and not unclear:
         return f"{words}, that is wherever it was measured: where it stops paying is above {pays[-1]}"
     if pays and not slower and unclear[0] > pays[-1]:
-        return f"{words}: where it stops paying is above {pays[-1]}"
+        return f"{words}: where it stops paying is not known"
     return words
 
 

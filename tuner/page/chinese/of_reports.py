@@ -216,5 +216,5 @@ OF_REPORTS = {
     "{what}, that is wherever it was measured: where it stops paying is above {n:d}": (
         "{what}，也就是测过的地方都划算：不再划算的并发在 {n} 以上"
     ),
-    "{what}: where it stops paying is above {n:d}": "{what}：不再划算的并发在 {n} 以上",
+    "{what}: where it stops paying is not known": "{what}：从哪里开始不再划算，还不知道",
 }
