@@ -19,6 +19,11 @@ LATENCIES: Mapping[str, Metric] = {
 }
 
 
+def answer_length(sample: RequestSample) -> float | None:
+    """Tokens of the answer."""
+    return sample.completion_tokens
+
+
 @dataclass(frozen=True)
 class LoadView:
     """One life's measurement of a load point reduced to the repeats that count (see counting_repeats).
@@ -35,6 +40,7 @@ class LoadView:
     def by_prompt(self, metric: Metric) -> Mapping[str, float]:
         """Return the median of `metric` per prompt; prompts without a positive value are left out.
 
+        It is remembered by the function that is given, so pass a named one, not a lambda of the moment.
         A whole answer in one chunk has a TPOT of zero, which is no measurement of speed.
         """
         if metric not in self._medians:

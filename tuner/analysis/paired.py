@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import combinations
 
 from tuner.analysis.costs import WALL, cost_spread, costs
-from tuner.analysis.life import LoadView
+from tuner.analysis.life import LoadView, answer_length
 from tuner.analysis.metric_table import DRIFT, PAIRED, RATES
 from tuner.analysis.statistics import (
     Column,
@@ -156,8 +156,10 @@ def comparable(view: LoadView, lives: Sequence[LoadView], name: str) -> LoadView
 
 def equal_lengths(view: LoadView, lives: Sequence[LoadView]) -> LoadView:
     """Return `view` without the prompts whose answers are not of one length in all arms."""
-    own, *base = [v.by_prompt(lambda sample: sample.completion_tokens) for v in (view, *lives)]
+    own, *base = [v.by_prompt(answer_length) for v in (view, *lives)]
     equal = {prompt for prompt, length in own.items() if all(life.get(prompt) == length for life in base)}
+    if all(sample.prompt_id in equal for sample in view.samples):
+        return view  # with what it remembers
     return LoadView(view.measurement, view.repeats, tuple(s for s in view.samples if s.prompt_id in equal))
 
 

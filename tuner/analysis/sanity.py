@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tuner.analysis.life import LoadView, load_view
+from tuner.analysis.life import LoadView, answer_length, load_view
 from tuner.analysis.statistics import Column, exp, fisher_more, log_ratios, mean_estimate
 from tuner.records import Bar, BarKind, LoadPoint, RequestSample, Trial
 
@@ -75,7 +75,7 @@ def _lengths(own: LoadView, base: LoadView, level: float) -> Bar | None:
     """Compare lengths by prompt: medians over its answers, a paired t-test over the logs of their ratios."""
     if own.measurement.load_point.ignore_eos:
         return None
-    ours, theirs = (view.by_prompt(lambda sample: sample.completion_tokens) for view in (own, base))
+    ours, theirs = (view.by_prompt(answer_length) for view in (own, base))
     estimate = mean_estimate([Column(log_ratios(ours, theirs))])
     if estimate is None or LENGTHS[0] <= exp(estimate.mean) <= LENGTHS[1]:
         return None
