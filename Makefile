@@ -35,7 +35,7 @@ sweep: $(READY) $(needs_demo) ## measure TARGET (default: the demo model) and wr
 	  $(if $(OUT),--out "$(OUT)") $(if $(ENGINE),--engine "$(ENGINE)") $(ARGS)
 
 test: lint demo ## everything that CI checks: lint, unit tests, one real sweep
-	$(BIN)/python -m pytest -m "not real" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -m "not real" -n 2 --dist loadfile --no-loadscope-reorder
 
 lint: $(READY) ## ruff, mypy --strict, import layers
 	$(BIN)/ruff check .

@@ -34,6 +34,12 @@ Seconds = Callable[[LoadPoint, int, int], float]  # (load point, prompt index, r
 settings.register_profile("no deadline", deadline=None)
 settings.load_profile("no deadline")
 
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the real sweep: it takes longest by far, and another process does the rest meanwhile."""
+    items.sort(key=lambda item: item.get_closest_marker("real_ci") is None)
+
+
 LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
 
 
