@@ -73,6 +73,12 @@ class SmallCluster:
         for name in processes:
             _kill(self._cluster.head_node, name)
 
+    def restart_head(self) -> None:
+        """Kill the head's server with SIGKILL and start another at the same address, at once."""
+        head: Any = self._cluster.head_node
+        head.kill_gcs_server()
+        head.start_gcs_server()
+
     def engines(self, node: Any | None = None) -> list[psutil.Process]:
         """Return the simulated engines that run on a node, or anywhere."""
         found = []

@@ -84,6 +84,15 @@ def both_engines(cluster: SmallCluster) -> list[psutil.Process]:
     return engines
 
 
+def first_record(workshop: Path) -> Path:
+    """Return the first record that a sweep writes below there, once it has."""
+    deadline_s = time.monotonic() + 90
+    while not (records := list(workshop.glob("runs/*/*/trials/*/record.json"))):
+        assert time.monotonic() < deadline_s
+        time.sleep(0.2)
+    return records[0]
+
+
 @fault(
     Group.CLUSTER,
     "the head is lost",
@@ -104,6 +113,29 @@ def test_a_lost_head_ends_the_sweep_with_one_message_and_no_engine_is_left(
         assert "call the same command: finished trials are kept" in said
         assert "Traceback" not in said
         assert not psutil.wait_procs([*engines, *workers], GONE_S)[1]
+
+
+@fault(
+    Group.CLUSTER,
+    "the head is lost and started again at once, at the same address",
+    sees="`error: the Ray head at ... was restarted and does not know this sweep`, exit code 3, and how to go on",
+    keeps="every finished trial; no engine and no worker is left on any node",
+)
+def test_a_restarted_head_ends_the_sweep_as_a_lost_one_does(workshop: Path) -> None:
+    prepared(good=", ".join(map(str, range(1, 30))))
+    with small_cluster(nodes=1) as cluster, sweeping(cluster.address) as driver:
+        kept = first_record(workshop)
+        engines = both_engines(cluster)
+        workers = [worker_of(engine) for engine in engines]
+        before = kept.read_bytes()
+        cluster.restart_head()
+        said = "".join(driver.communicate(timeout=60))
+        assert driver.returncode == 3
+        assert f"error: the Ray head at {cluster.address} was restarted and does not know this sweep" in said
+        assert "call the same command: finished trials are kept" in said
+        assert "Traceback" not in said and "Stack" not in said
+        assert not psutil.wait_procs([*engines, *workers], GONE_S)[1]
+    assert kept.read_bytes() == before
 
 
 @fault(

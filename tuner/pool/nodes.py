@@ -27,7 +27,7 @@ class Nodes:
         self._own_id = context.get_node_id()
         host, _, port = context.gcs_address.rpartition(":")
         self._head = (host.strip("[]"), int(port))
-        self._watched = answers(self._head)  # a client (ray://) may not reach it
+        self._cluster = _cluster_id(self._head)  # "" where it is not watched: a client (ray://) may not reach it
         self._answered_s = self._looked_s = time.monotonic()
         self.alive = _alive()
         self.lost = ""
@@ -35,16 +35,19 @@ class Nodes:
     def check(self, *, now: bool = False) -> None:
         """Look again if it is time, or `now`.
 
-        PoolError: the head has not answered for HEAD_GONE_S, or Ray's daemon on this machine is gone; nothing can be
-        started any more.
+        PoolError: the head has not answered for HEAD_GONE_S or was restarted, or Ray's daemon on this machine is gone;
+        nothing can be started any more.
         """
         if not now and time.monotonic() - self._looked_s < CHECK_S:
             return
         self._looked_s = time.monotonic()
-        if self._watched and not answers(self._head):
+        cluster = _cluster_id(self._head) if self._cluster else ""
+        if self._cluster and not cluster:
             if time.monotonic() - self._answered_s < HEAD_GONE_S:
                 return
-            self.lost = f"the Ray head at {self._head[0]}:{self._head[1]} does not answer any more"
+            self.lost = f"the Ray head at {_written(self._head)} does not answer any more"
+        elif cluster != self._cluster:  # Ray ends a process that asks such a head for its nodes
+            self.lost = f"the Ray head at {_written(self._head)} was restarted and does not know this sweep"
         else:
             self._answered_s = time.monotonic()
             self.alive = _alive()
@@ -64,6 +67,26 @@ def answers(endpoint: tuple[str, int]) -> bool:
     except OSError:
         return False
     return True
+
+
+def _written(endpoint: tuple[str, int]) -> str:
+    return f"{endpoint[0]}:{endpoint[1]}"
+
+
+def _cluster_id(head: tuple[str, int]) -> str:
+    """Return what the head calls its cluster, "" if it does not answer.
+
+    A head that is started again has a new one, unless it keeps its state elsewhere: then it knows what went before.
+    """
+    import ray
+    from ray._raylet import GcsClient  # type: ignore[attr-defined]
+
+    if not answers(head):  # Ray itself would try for 40 s
+        return ""
+    try:
+        return str(GcsClient(address=_written(head)).cluster_id.hex())
+    except ray.exceptions.RayError:
+        return ""
 
 
 def gpus_in_use(nodes: tuple[Node, ...]) -> int:
