@@ -218,9 +218,10 @@ def test_memory_shows_what_engines_said_and_nothing_else() -> None:
     assert [cell.text for cell in table.rows[1]] == ["good K=1", "1.00 GiB", "900", ""]
     silent = [build_trial(0, loads=LOADS)]
     assert not list(memory_blocks(given(silent)))
-    notice = Notice("memory_kv_small", Level.WARNING, "target", "The cache is small.", "Raise it.")
+    notice = Notice("memory_tight", Level.WARNING, "target", "the cache is small", "K 3 or less fits.")
     blocks = list(memory_blocks(given(notices=(notice,))))
-    assert blocks[-1] == Points(("The cache is small. Raise it.",))
+    planned = "Planned from the models' files: the cache is small. What to change: K 3 or less fits."
+    assert blocks[-1] == Points((planned,))
 
 
 def test_what_repeats_it_is_a_command(built: Given) -> None:

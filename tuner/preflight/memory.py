@@ -162,13 +162,16 @@ def _code(verdict: Verdict) -> str:
 
 def _notice(planned: Planned, hopeless: Collection[str]) -> Notice:
     plan, candidate = planned.plan, planned.candidate
-    limit = f"the {plan.limit / 2**30:.1f} GiB that it may use of {plan.device.name}"
-    verb = "does not fit into" if plan.verdict is Verdict.DOES_NOT_FIT else "is tight in"
+    label, limit, device, reasons = candidate.label, plan.limit / 2**30, plan.device.name, "; ".join(plan.reasons)
+    if plan.verdict is Verdict.DOES_NOT_FIT:
+        what = f"{label} does not fit into the {limit:.1f} GiB that it may use of {device}: {reasons}"
+    else:
+        what = f"{label} is tight in the {limit:.1f} GiB that it may use of {device}: {reasons}"
     return Notice(
         code=_code(plan.verdict),
         level=Level.ERROR if _subject(planned) in hopeless else Level.WARNING,
         subject=_subject(planned),
-        what=f"{candidate.label} {verb} {limit}: {'; '.join(plan.reasons)}",
+        what=what,
         next_step=next_step(plan),
         evidence=evidence(plan),
     )

@@ -164,14 +164,16 @@ def _refused(plan: MemoryPlan) -> tuple[str, bool] | None:
         return f"the weights take {gib(plan.weights)} of {gib(plan.limit)}", exact > plan.limit
     given = settings.kv_bytes or 0
     if everything + given > plan.limit:
-        of = f" with a KV cache of {gib(given)}" if given else ""
-        return (
-            f"weights, activations and the rest{of} take {gib(everything + given)} of {gib(plan.limit)}",
-            exact + given > plan.limit,
-        )
+        taken = f"take {gib(everything + given)} of {gib(plan.limit)}"
+        what = f"weights, activations and the rest {taken}"
+        if given:
+            what = f"weights, activations and the rest with a KV cache of {gib(given)} {taken}"
+        return what, exact + given > plan.limit
     if plan.kv_bytes < one:
-        asked = f"one request of max_model_len {settings.max_model_len} needs {gib(one)} of KV cache"
-        what = f"{asked}, {gib(plan.kv_bytes)} is left"
+        what = (
+            f"one request of max_model_len {settings.max_model_len} needs {gib(one)} of KV cache, "
+            f"{gib(plan.kv_bytes)} is left"
+        )
         known = settings.context_given and not plan.doubts and settings.pipeline_parallel == 1
         room = given if settings.kv_bytes is not None else plan.limit - exact
         return what, known and one > room

@@ -7,6 +7,7 @@ from tuner.page.chinese.of_causes import OF_CAUSES
 from tuner.page.chinese.of_comparisons import OF_COMPARISONS
 from tuner.page.chinese.of_failures import OF_FAILURES
 from tuner.page.chinese.of_inputs import OF_INPUTS
+from tuner.page.chinese.of_memory import OF_MEMORY
 from tuner.page.chinese.of_reports import OF_REPORTS
 from tuner.page.chinese.of_schedules import OF_SCHEDULES
 from tuner.page.chinese.of_step_costs import OF_STEP_COSTS
@@ -27,6 +28,7 @@ SAID = (
     OF_COMPARISONS,
     OF_FAILURES,
     OF_INPUTS,
+    OF_MEMORY,
 )
 PHRASES = {source: text for said in SAID for source, text in said.items()}
 CHINESE = Words("zh-CN", {**REPORT, **COMPARISON, **HISTORY}, Phrasebook(PHRASES))

@@ -174,6 +174,8 @@ REPORT = {
     # --- memory
     "memory_about": "取自引擎自己的日志，按一个设备计；每个候选配置取第一次启动。",
     "memory_of": "各候选配置的内存",
+    "memory_planned": "按模型文件的估算：{what}。可以这样改：{step}",
+    "memory_unplanned": "按模型文件的估算，{subject}：{what}。",
     "col_weights": "权重",
     "col_kv_bytes": "KV cache",
     "col_kv_tokens": "可容纳的 token",

@@ -181,6 +181,8 @@ REPORT = {
     # --- memory
     "memory_about": "As the engines' own logs give it, for one device; the first life of each candidate.",
     "memory_of": "Memory by candidate",
+    "memory_planned": "Planned from the models' files: {what}. What to change: {step}",
+    "memory_unplanned": "Planned from the models' files, {subject}: {what}.",
     "col_weights": "weights",
     "col_kv_bytes": "KV cache",
     "col_kv_tokens": "tokens in it",

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from tuner.page.given import Given, by_k
 from tuner.page.view import Block, Code, Details, Facts, Markdown, Points, Table, Text, texts
-from tuner.records import EngineMemory, LoadPoint, Role, TrialRecord, short_hash
+from tuner.page.words import Words
+from tuner.records import EngineMemory, LoadPoint, Notice, Role, TrialRecord, short_hash
 from tuner.words import ROLE_WORDS, duration, engine_words, full_label, times
 
 GIB = 2**30
@@ -68,9 +69,16 @@ def memory_blocks(given: Given) -> Iterator[Block]:
     names = [full_label(record.candidate, given.names) for record in records]
     body = tuple(texts((name, *(row[i] for i in used))) for name, row in zip(names, rows, strict=True))
     yield Table(words("memory_of"), texts(head), body)
-    notices = [f"{n.what} {n.next_step}".strip() for n in given.manifest.notices if "memory" in n.code]
+    notices = [notice for notice in given.manifest.notices if "memory" in notice.code]
     if notices:
-        yield Points(tuple(notices))
+        yield Points(tuple(_noticed(notice, words) for notice in notices))
+
+
+def _noticed(notice: Notice, words: Words) -> str:
+    """Return what was planned before an engine started, and what can be changed."""
+    if not notice.next_step:
+        return words("memory_unplanned", subject=notice.subject, what=notice.what)
+    return words("memory_planned", what=notice.what, step=notice.next_step)
 
 
 def used_columns(rows: Sequence[Sequence[str]]) -> list[int]:
