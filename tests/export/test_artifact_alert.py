@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -131,10 +132,11 @@ def test_prometheus_reads_the_rules(make_trial: Make) -> None:
         assert ">= 1000" in str(alert["expr"])
 
 
-def test_a_name_with_quotes_is_escaped(make_trial: Make) -> None:
-    for rule in rules(make_trial, target='odd"name\\x'):
+@pytest.mark.parametrize("name", ['odd"name\\x', "a\x85b", "\u2028", "line\nline", "\x1b[31m", "\ufeff"])
+def test_a_strange_name_is_escaped_and_read_back(make_trial: Make, name: str) -> None:
+    for rule in rules(make_trial, target=name):
         promql_parser.parse(str(rule["expr"]))
-        assert 'model_name="odd\\"name\\\\x"' in str(rule["expr"])
+        assert f"model_name={json.dumps(name, ensure_ascii=False)}" in str(rule["expr"])
 
 
 def test_a_schedule_that_switches_speculation_off_raises_no_alarm_when_it_does(make_trial: Make) -> None:

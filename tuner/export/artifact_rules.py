@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 
-import yaml
-
 from tuner.analysis.k_schedule import schedule_of
 from tuner.artifact.beside import AcceptanceAlert
+from tuner.export.plain_yaml import yaml_text
 from tuner.records import SCHEDULE, Candidate, Json
 from tuner.space.model_refs import resolve_model
 
@@ -67,7 +66,7 @@ def alert_rules(alert: AcceptanceAlert, target: str, candidate: Candidate, confi
         f"# {alert.why}.\n"
         f"# model_name is what vLLM serves the model as: with --served-model-name, write that name here.\n"
     )
-    return header + yaml.safe_dump(document, sort_keys=False, width=10_000, allow_unicode=True)
+    return header + yaml_text(document)
 
 
 def _alert(name: str, expr: str, summary: str, description: str, lasting: str) -> Json:
