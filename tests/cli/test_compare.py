@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from tests.compare.sides import config_of, trials_of
+from tests.compare.sides import at_concurrencies, config_of, trials_of
+from tests.page.test_chinese import english_left
 from tuner.artifact import dump_best_config
 from tuner.cli import main
 from tuner.registry import Registry
@@ -36,6 +37,19 @@ def run(*arguments: str) -> int:
         main(arguments)
     assert isinstance(exit_.value.code, int)
     return exit_.value.code
+
+
+@pytest.mark.parametrize("changes", [SAME, {"base": 0.018}, WORSE, NOISY], ids=["same", "base", "worse", "noisy"])
+@pytest.mark.parametrize("concurrencies", [(1,), (1, 8, 32)])
+def test_nothing_is_left_in_english_where_chinese_is_asked_for(
+    capsys: pytest.CaptureFixture[str], changes: Mapping[str, Any], concurrencies: tuple[int, ...]
+) -> None:
+    loads = at_concurrencies(*concurrencies)
+    write("old.yaml", loads=loads, **SAME)
+    write("new.yaml", loads=loads, **changes)
+    run("compare", "old.yaml", "new.yaml", "--lang", "zh", "--markdown", "new.md")
+    for text in (capsys.readouterr().out, Path("new.md").read_text(encoding="utf-8").partition("-->")[2]):
+        assert set(english_left(text)) <= {"good", "old", "new", "ms"}
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from tuner.errors import EXIT_CANNOT_TELL, EXIT_OK, EXIT_WORSE, OutputError
 
 if TYPE_CHECKING:
     from tuner.compare import Comparison, Outcome
+    from tuner.page.words import Words
 
 _WIDTH = 160
 
@@ -80,13 +81,14 @@ def compare(
     before, after = read_side(old, registry), read_side(new, registry)
     found = hold_against(before.side, after.side, allowed)
     on_page = as_json or "-" in (str(markdown), str(html))
-    click.echo(_text(found), nl=False, err=on_page)
+    words = LANGUAGES[lang]
+    click.echo(_text(found, words), nl=False, err=on_page)
     for broken in (*before.broken, *after.broken):
         click.echo(f"left out: {broken}", err=on_page)
     if markdown is not None:
-        _write(as_markdown(found), markdown, "--markdown")
+        _write(words.told_document(as_markdown(found)), markdown, "--markdown")
     if html is not None:
-        _write(comparison_html(found, before, after, LANGUAGES[lang]), html, "--html")
+        _write(comparison_html(found, before, after, words), html, "--html")
     code = exit_code(found.outcome)
     if as_json:
         click.echo(json.dumps(document(found, code)))
@@ -111,7 +113,7 @@ def _write(text: str, path: Path, option: str) -> None:
         raise OutputError(message, f"Give {option} another place.") from error
 
 
-def _text(found: Comparison) -> str:
+def _text(found: Comparison, words: Words) -> str:
     from rich.console import Console
 
     from tuner.compare.words import confidence_words, headline, notes, open_words, sentence, taken_apart
@@ -120,13 +122,14 @@ def _text(found: Comparison) -> str:
     changed = [change.words for change in found.attribution.changes]
     with console.capture() as capture:
         for line in (f"{headline(found)}: {found.old} -> {found.new}", sentence(found), found.attribution.words):
-            console.print(line, markup=False, highlight=False)
+            console.print(words.told(line), markup=False, highlight=False)
         for sweep in found.attribution.sweeps:
-            console.print(f"  what would tell: {sweep}", markup=False, highlight=False, soft_wrap=True)
+            console.print(f"  {words.told('what would tell')}: {sweep}", markup=False, highlight=False, soft_wrap=True)
         for best in found.best:
-            words = f"{best.old} -> {best.new}" if best.changed else f"{best.new}, as before"
-            console.print(f"recommended at T={best.temperature:g}: {words}", markup=False, highlight=False)
-        console.print(_table(found))
+            change = f"{best.old} -> {best.new}" if best.changed else f"{best.new}, as before"
+            told = words.told(f"recommended at T={best.temperature:g}: {change}")
+            console.print(told, markup=False, highlight=False)
+        console.print(_table(found, words))
         lines = [
             *(f"taken apart: {each}" for each in taken_apart(found)),
             *open_words(found),
@@ -136,11 +139,11 @@ def _text(found: Comparison) -> str:
             confidence_words(found),
         ]
         for line in lines:
-            console.print(line, markup=False, highlight=False)
+            console.print(words.told(line), markup=False, highlight=False)
     return capture.get()
 
 
-def _table(found: Comparison) -> object:
+def _table(found: Comparison, words: Words) -> object:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
@@ -149,10 +152,10 @@ def _table(found: Comparison) -> object:
 
     table = Table(box=box.SIMPLE_HEAD)
     for column in COLUMNS:
-        table.add_column(column, overflow="fold")
+        table.add_column(words.told(column), overflow="fold")
     before = ""
     for row in found.rows:
-        first, *others = map(escape, cells(row))
+        first, *others = (escape(words.told(cell)) for cell in cells(row))
         table.add_row("" if first == before else first, *others)
         before = first
     return table

@@ -32,7 +32,8 @@ _LIST_MARK = "\u3001"
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z(\d]|\S+ K=\d)")
 _SEPARATORS = (("; ", "；"), (": ", "："), (", ", "，"), (" and ", "和"))
 _LISTED = re.compile(", | and ")
-_BRACKETS = re.compile(r"([^()]*?) ?\(([^()]*)\)([^()]*)")
+_BRACKETS = re.compile(r"([^()]*?) ?\(((?:[^()]|\([^()]*\))*)\)([^()]*)")
+"""Brackets may hold brackets."""
 _LATIN_WORD = re.compile(r"[A-Za-z]{2}")
 _HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _SPACE_BETWEEN = re.compile("(?<=[\u3000-\u9fff\uff00-\uffef]) +(?=[\u3000-\u9fff\uff00-\uffef])")

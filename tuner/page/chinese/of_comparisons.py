@@ -12,6 +12,11 @@ OF_COMPARISONS = {
     "NEW recommends": "新的推荐",
     "Speculative decoding: {verdict}": "投机解码：{verdict}",
     "**Speculative decoding: {verdict}.**": "**投机解码：{verdict}。**",
+    # --- the lines around the table in a terminal
+    "what would tell": "这样测就能分清",
+    "recommended at T={t:d}: {what:s}": "T={t} 时的推荐：{what}",
+    "{what}, as before": "{what}，和以前一样",
+    "taken apart": "拆开来看",
     # --- the sentence
     "better": "更好",
     "the same, or better, within the tolerances": "在容差之内相同，或更好",
@@ -50,7 +55,10 @@ OF_COMPARISONS = {
     "acceptance length {x:w} ({interval:w}) {where}": "接受长度 {x}（{interval}），{where}",
     "baseline's TPOT {x:w} ({interval:w}) {where}": "基线的 TPOT {x}（{interval}），{where}",
     "{x:d} ({interval:w}) {where}": "{x}（{interval}），{where}",
-    "at {set:w}, concurrency {rest}": "{set}, concurrency {rest}",
+    "at {set:w}, concurrency {rest}": "{set}，并发 {rest}",
+    "{first} and at {set:w}, concurrency {rest}": "{first}、{set}，并发 {rest}",
+    "{n:d}, T={t:d}, up to {tokens:d} tokens": "{n}，T={t}，最多 {tokens} 个 token",
+    "{n:d}, T={t:d}, exactly {tokens:d} tokens": "{n}，T={t}，正好 {tokens} 个 token",
     "at all {n:d} load points": "全部 {n} 个负载点",
     "where it changed most, seen {where}": "取变化最大处，见于{where}",
     "and at": "和",
