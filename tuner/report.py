@@ -174,7 +174,7 @@ def write_report(
             *left_section(left),
             *explanation_sections(explained, manifest),
         ]
-        pictures = [plot.relative_to(run) for plot in plots]
+        pictures = [plot.relative_to(run) for plot in plots] if words is ENGLISH else None
         files[REPORT] = words.told_document(report_markdown(manifest, findings, trials, pictures, told))
         files |= pages(_given(replace(found, findings=findings), told, files, words))
         for name, text in files.items():

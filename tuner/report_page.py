@@ -47,6 +47,7 @@ _ONE_LIFE = (
     "These tables, the plots and the K curves are of one engine life of each candidate, by which the finalists were "
     "selected. The answer is that of the fresh lives below: its speedup and its K may be others."
 )
+_CHARTS_ELSEWHERE = "The charts stand in `report.html`; those in `plots/` have English labels."
 _WORST = "worst category"
 _EXPLAINED_AFTER = "device"
 _COLUMNS = (
@@ -66,10 +67,14 @@ def report_markdown(
     manifest: RunManifest,
     findings: Findings,
     trials: Sequence[Trial],
-    plots: Sequence[Path],
+    plots: Sequence[Path] | None,
     explained: Sequence[str] = (),
 ) -> str:
-    """Return the page.  plots: image paths relative to where the page will lie.  explained: sections on causes."""
+    """Return the page.
+
+    plots: image paths relative to where the page will lie, None where it is to be in another language than their labels.
+    explained: sections on causes.
+    """
     parts = report_parts(manifest, findings, trials)
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
@@ -77,7 +82,9 @@ def report_markdown(
     lines += diagnoses_section(findings.diagnoses)
     if findings.warnings:
         lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
-    for plot in plots:
+    if plots is None:
+        lines += [_CHARTS_ELSEWHERE, ""]
+    for plot in plots or ():
         if plot.suffix == ".png":
             lines += [f"![{plot.stem.replace('_', ' ')}]({plot.as_posix()})", ""]
     for name, part in parts.items():

@@ -207,7 +207,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str
     """Yield what `tuner report --lang zh` writes of a recorded run, by file name."""
     run = shutil.copytree(RECORDED, tmp_path_factory.mktemp("zh") / "run")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tuner.report, "save_plots", lambda *_, **__: ())
+        patch.setattr(tuner.report, "save_plots", lambda *_, **__: (run / "plots" / "speedup.png",))
         done = CliRunner().invoke(report, [str(run), "--lang", "zh"])
     assert done.exit_code == 0, done.output
     yield {"table": done.output, **{path.name: path.read_text(encoding="utf-8") for path in run.glob("*.[hm]*")}}
@@ -220,6 +220,12 @@ def test_no_english_sentence_is_left_of_a_recorded_run(recorded: dict[str, str],
     told = [re.sub(r"`[^`]*`", "", text.replace(REDUCED, "")) for text in said]
     left = [found[0] for text in told if (found := SENTENCE.search(text))]
     assert not left
+
+
+def test_a_picture_with_english_labels_is_not_on_the_page(recorded: dict[str, str]) -> None:
+    assert "图表见 `report.html`" in recorded["report.md"]
+    assert "![" not in recorded["report.md"]
+    assert "<img" not in recorded["report.html"]
 
 
 def test_the_page_says_its_language(recorded: dict[str, str]) -> None:

@@ -156,6 +156,20 @@ def test_the_command_prints_the_page(tmp_path: Path) -> None:
     assert read(done.output).every("h1")[0].words() == f"{of.found.target}: speculative decoding over time"
 
 
+def test_the_table_speaks_chinese_too(tmp_path: Path) -> None:
+    configs = [*map(judged, Verdict), build_config("0.27.0")]
+    hot = tuple(answer.model_copy(update={"temperature": 1.0}) for answer in configs[-1].answers)
+    configs[-1] = configs[-1].model_copy(update={"answers": (*configs[-1].answers, *hot)})
+    of = over(tmp_path, configs)
+    told = [
+        CliRunner().invoke(command, [of.found.target, "--registry", str(tmp_path), "--lang", lang]).output
+        for lang in ("en", "zh")
+    ]
+    assert "good" in told[0] and "up to 1" in told[0] and "the first" in told[0]
+    names = re.compile("org/target|cuda|cores|good?|engine.version|CPU|UTC")
+    assert not re.search("[A-Za-z]{2}", names.sub("", told[1])), told[1]
+
+
 @given(st.lists(st.floats(0, 1e9), min_size=1, max_size=40).map(sorted))
 def test_sweeps_stand_in_order_and_apart(times: list[float]) -> None:
     places = along(times)

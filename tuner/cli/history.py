@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from tuner.artifact.model import Answer
+    from tuner.page.words import Words
     from tuner.records import Json
     from tuner.registry import History, Past
 
@@ -52,41 +53,39 @@ def history(target: str, printed: Literal["table", "html"], lang: str, registry:
 
     place = Registry(registry)
     found = read(place, find_target(place, target))
-    if printed == "html":
-        click.echo(history_html(found, LANGUAGES[lang]), nl=False, err=as_json)
-    else:
-        click.echo(_text(found), nl=False, err=as_json)
+    words = LANGUAGES[lang]
+    click.echo(history_html(found, words) if printed == "html" else _text(found, words), nl=False, err=as_json)
     if as_json:
         document = {"target": found.target, "sweeps": [*map(past_json, found.past)], "broken": list(found.broken)}
         click.echo(json.dumps(document))
 
 
-def _text(found: History) -> str:
+def _text(found: History, words: Words) -> str:
     from rich.console import Console
 
     console = Console(width=_WIDTH)
     with console.capture() as capture:
-        console.print(_table(found))
+        console.print(_table(found, words))
         for broken in found.broken:
-            console.print(f"left out: {broken}", style="red", markup=False, highlight=False, soft_wrap=True)
+            console.print(words.told(f"left out: {broken}"), style="red", markup=False, highlight=False, soft_wrap=True)
     return capture.get()
 
 
-def _table(found: History) -> Table:
+def _table(found: History, words: Words) -> Table:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, title=escape(found.target))
     for column in ("when (UTC)", "engine", "device", "answer", "speedup (95 %)", "length", "changed"):
-        table.add_column(column, overflow="fold")
+        table.add_column(words.told(column), overflow="fold")
     for past in found.past:
         on = past.config.measured_on
         engine = f"{on.engine.version} {on.engine.build}"
         before = (f"{past.entry.kept_at:%Y-%m-%d %H:%M}", engine, ", ".join(on.devices))
-        after = _changed_words(past)
+        after = _changed_words(past, words)
         for answer in past.config.answers:
-            cells = (*before, _answer_words(answer), _speedup_words(answer), _length_words(answer), after)
+            cells = (*before, words.told(_answer_words(answer)), _speedup_words(answer), _length_words(answer), after)
             table.add_row(*map(escape, cells))
             before, after = ("", "", ""), ""
     return table
@@ -122,10 +121,11 @@ def _length_words(answer: Answer) -> str:
     return least if least == most else f"{least}-{most}"
 
 
-def _changed_words(past: Past) -> str:
+def _changed_words(past: Past, words: Words) -> str:
     if past.changed is None:
-        return "the first"
-    return ", ".join(f"{one.field} {_brief(one.measured)} -> {_brief(one.now)}" for one in past.changed) or "nothing"
+        return words("sweeps_first")
+    changes = (f"{one.field} {_brief(one.measured)} -> {_brief(one.now)}" for one in past.changed)
+    return ", ".join(changes) or words("sweeps_nothing")
 
 
 def _brief(value: Json) -> str:

@@ -31,6 +31,9 @@ OF_REPORTS = {
         "加速比是基线 TPOT ÷ 候选配置 TPOT；其他比值是候选配置 ÷ 基线，所以首 token 延迟之比大于 1 就是首个 token"
         " 等得更久。"
     ),
+    "The charts stand in `report.html`; those in `plots/` have English labels.": (
+        "图表见 `report.html`；`plots/` 里的图用的是英文标注。"
+    ),
     "These tables, the plots and the K curves are of one engine life of each candidate, by which the finalists "
     "were selected. The answer is that of the fresh lives below: its speedup and its K may be others.": (
         "这些表格、图和 K 曲线来自每个候选配置的一次引擎启动，决赛配置由此选出。答案依据下面的全新启动，加速比和 "

@@ -118,4 +118,13 @@ OF_TABLES = {
     "{n:d} K schedule as deployed, static K and baseline": "{n} 次 K 调度表、固定 K 与基线",
     "{load} (weight {w:d})": "{load}（权重 {w}）",
     "{device} (driver {version:w})": "{device}（驱动 {version}）",
+    # --- the table of `tuner history`
+    "when (UTC)": "时间（UTC）",
+    "answer": "结论",
+    "changed": "变化",
+    "device": "设备",
+    "{verdict} at T={t:d}": "T={t} 时{verdict}",
+    "{draft} K={k:d} up to {n:d}": "{draft} K={k}，并发不超过 {n}",
+    "{draft} K={k:d} up to {n:d} at T={t:d}": "{draft} K={k}，并发不超过 {n}，T={t}",
+    "{draft} K={k:d} at T={t:d}": "{draft} K={k}，T={t}",
 }
