@@ -72,7 +72,7 @@ def report_markdown(
 ) -> str:
     """Return the page.
 
-    plots: image paths relative to where the page will lie, None where it is to be in another language than their labels.
+    plots: image paths relative to where the page will lie, None where its language is not that of their labels.
     explained: sections on causes.
     """
     parts = report_parts(manifest, findings, trials)
