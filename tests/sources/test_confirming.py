@@ -80,16 +80,16 @@ def test_the_finalists_are_measured_in_rotated_rounds(
 ) -> None:
     save(store, single(make_trial))
     source = confirming(store, make_manifest())
-    assert (source.waiting, source.waiting_plain) == (9, 3)
+    assert (source.waiting, source.waiting_plain, source.possible) == (7, 3, 2)
     assert Lab(make_trial, store, source).drain(A) == [0, 4, 2, 4, 2, 0, 2, 0, 4]
     assert source.notes == ["finalists: no speculation, good K=4, good K=2; in 3 or more fresh engine lives each"]
-    assert (source.waiting, source.next(A, [A])) == (0, None)
+    assert (source.waiting, source.possible, source.next(A, [A])) == (0, 0, None)
 
 
 def test_with_one_life_there_is_nothing_to_do(make_manifest: Manifest, make_trial: Make, store: RunStore) -> None:
     save(store, single(make_trial))
     source = confirming(store, make_manifest(protocol=Protocol()))
-    assert (source.waiting, source.next(A, [A]), source.notes) == (0, None, [])
+    assert (source.waiting, source.possible, source.next(A, [A]), source.notes) == (0, 0, None, [])
 
 
 def test_without_a_baseline_there_is_nothing_to_do(make_manifest: Manifest, make_trial: Make, store: RunStore) -> None:

@@ -13,13 +13,24 @@ from tuner.store import RunStore
 
 
 class Confirming(FreshLives):
-    """Hands out the finalists' lives and those of their baselines."""
+    """Hands out the finalists' lives and those of their baselines.
+
+    The closest rival goes on as long as it may still win: it has one life, or as many as the winner and the baseline.
+    """
 
     def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
         self._asked_for = manifest.protocol.lives > 1
         lives = manifest.protocol.lives
-        of_two_and_baseline = 3 * lives if lives > 1 else 0
-        super().__init__(store, manifest, budget, Role.FINAL, judgement, what="finalists", expected=of_two_and_baseline)
+        super().__init__(
+            store,
+            manifest,
+            budget,
+            Role.FINAL,
+            judgement,
+            what="finalists",
+            expected=2 * lives + 1 if self._asked_for else 0,
+            possible=lives - 1 if self._asked_for else 0,
+        )
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life; without reading a trial where the protocol asks for none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -33,7 +34,7 @@ class FreshLives:
     """Hands out the lives of one role; asks the analysis again whenever a life may have changed what it wants.
 
     judge: from all trials, and figures that it keeps from call to call, to what is wanted.  what: the arms in a word,
-    for notes.  expected: lives that can be expected before that is known.
+    for notes.  expected: lives that can be expected before that is known.  possible: further ones that may be wanted.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class FreshLives:
         *,
         what: str,
         expected: int = 0,
+        possible: int = 0,
     ) -> None:
         self.notes: list[str] = []
         self._store = store
@@ -55,6 +57,7 @@ class FreshLives:
         self._judge = judge
         self._what = what
         self._expected = expected
+        self._possible = possible
         self._figures: dict[int, TrialFigures] = {}
         self._rounds = FinalRounds(store.records(), role)
         self._planned = self._over = False
@@ -71,12 +74,12 @@ class FreshLives:
     @property
     def waiting_plain(self) -> int:
         """Lives of baselines among them; of those expected one in a round of three."""
-        return 0 if self._over else self._rounds.waiting_plain + self._expected // 3
+        return 0 if self._over else self._rounds.waiting_plain + math.ceil(self._expected / 3)
 
     @property
     def possible(self) -> int:
-        """None: what is not known yet is among those expected."""
-        return 0
+        """Lives that may be wanted on top, as long as that is not known."""
+        return 0 if self._over else self._possible
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next life for this worker; call it only when everything before these lives is measured.
@@ -114,7 +117,7 @@ class FreshLives:
         judged = self._judge(self._store.trials(), self._manifest, self._figures)
         self._devices = self._of_the_winners_kind(judged, alive)
         self._rounds.want(judged.arms, judged.wanted, self._devices)
-        self._expected = 0
+        self._expected = self._possible = 0
         differing = distinguishing(judged.arms)
         names = tuple(full_label(arm, differing) for arm in judged.arms)
         if names and names != self._names:

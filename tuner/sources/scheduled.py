@@ -27,7 +27,6 @@ class Scheduled(FreshLives):
     """
 
     def __init__(self, store: RunStore, manifest: RunManifest, budget: Budget) -> None:
-        self._possible = 0
         self._outdated = True
         super().__init__(
             store,
@@ -50,7 +49,7 @@ class Scheduled(FreshLives):
         """All lives of one schedule, as long as it is not known whether there will be one."""
         if self._outdated:
             self._foresee()
-        return 0 if self._over else self._possible
+        return super().possible
 
     def finished(self, record: TrialRecord) -> None:
         """Take note of a finished trial."""
