@@ -8,9 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import psutil
@@ -21,7 +19,6 @@ from tests.faults.matrix import Group, fault
 from tuner.engine import measure
 from tuner.engine.environment import engine_env
 from tuner.engine.resolve import resolve_engine
-from tuner.engine.scrape import wait_until_idle
 from tuner.errors import EngineError
 from tuner.records import (
     Candidate,
@@ -84,7 +81,6 @@ def run(trial_spec: TrialSpec) -> Trial:
 def _no_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tuner.engine.load.CRASH_GRACE_S", 1.0)
     monkeypatch.setattr(measure, "ALIVE_EVERY_S", 0.2)
-    monkeypatch.setattr("tuner.engine.measure.wait_until_idle", partial(wait_until_idle, timeout_s=2.0))
 
 
 def test_a_candidate_is_measured_at_every_load_point(tmp_path: Path) -> None:
@@ -119,7 +115,8 @@ def test_a_baseline_takes_a_step_a_token_and_its_phases_add_up(tmp_path: Path) -
     [counters, *_] = [repeat.counters for load in trial.record.loads for repeat in load.repeats]
     assert (counters.drafts, counters.accepted_per_pos) == (None, None)
     assert counters.decode_steps == 6 * 19
-    assert median(sample.tpot_s or 0 for sample in trial.samples) == pytest.approx(STEP_S, rel=0.25)
+    # The quickest: on a busy machine others wait for their turn on a core.
+    assert min(sample.tpot_s or 0 for sample in trial.samples) == pytest.approx(STEP_S, rel=0.25)
     phases = trial.record.phases
     parts = (phases.start_s, phases.warmup_s, phases.load_s, phases.stop_s)
     assert min(parts) > 0
@@ -137,11 +134,16 @@ def test_a_baseline_takes_a_step_a_token_and_its_phases_add_up(tmp_path: Path) -
         ({"kind": "speculation_off"}, FailureKind.SPECULATION_INACTIVE, "does not speculate"),
         ({"kind": "usage_missing"}, FailureKind.REFUSED, "no usage"),
         ({"kind": "crash", "after_requests": 9}, FailureKind.CRASHED, "exit code 1"),
-        ({"kind": "hang", "after_requests": 9}, FailureKind.STUCK, "no complete answer after 2 s"),
+        ({"kind": "hang", "after_requests": 9}, FailureKind.STUCK, "no complete answer after 5 s"),
     ],
 )
-def test_an_expected_failure_is_a_record(tmp_path: Path, fault: dict[str, Any], kind: FailureKind, words: str) -> None:
-    trial = run(spec(tmp_path, SPECULATING, fault, request_timeout_s=2.0))
+def test_an_expected_failure_is_a_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: dict[str, Any], kind: FailureKind, words: str
+) -> None:
+    if kind is FailureKind.CRASHED:  # however long a busy machine takes to tell its end
+        monkeypatch.setattr("tuner.engine.load.CRASH_GRACE_S", 120.0)
+    patience = {"request_timeout_s": 5.0} if kind is FailureKind.STUCK else {}
+    trial = run(spec(tmp_path, SPECULATING, fault, **patience))
     failure = trial.record.failure
     assert failure is not None
     assert (failure.kind, words in failure.message) == (kind, True), failure
