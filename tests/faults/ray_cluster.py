@@ -29,10 +29,10 @@ _SETTINGS = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_worker_niceness": "0",
     "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",
-    # A lost node is noticed after 2 s instead of 15.
+    # A lost node, which refuses connections, is noticed after 2 s instead of 15; one that is only slow is not lost.
     "RAY_health_check_initial_delay_ms": "1000",
     "RAY_health_check_period_ms": "500",
-    "RAY_health_check_timeout_ms": "2000",
+    "RAY_health_check_timeout_ms": "30000",
     "RAY_health_check_failure_threshold": "4",
 }
 

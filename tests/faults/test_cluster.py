@@ -81,7 +81,7 @@ def test_a_sweep_goes_on_with_the_nodes_that_are_left_and_those_that_join(
     view = View(act=lose_it)
     result = sweep(prepared(good="1, 2, 3, 4, 5"), view)
     assert engines and not psutil.wait_procs(engines, GONE_S)[1], "the engine on the lost node went with it"
-    assert measured(view) == [*(f"good K={k}" for k in range(1, 6)), "weak K=2"]
+    assert measured(view) == [*(f"good K={k}" for k in range(1, 6)), "weak K=2"], "\n".join(view.messages)
     assert says(view, "was lost: ")  # by its node, or where that is not known yet by what Ray says of the worker
     assert says(view, "a worker joined: ")
     roles: dict[str, list[Role]] = {}
