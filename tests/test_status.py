@@ -73,6 +73,8 @@ def test_a_running_sweep(tmp_path: Path) -> None:
         assert (found.state, found.alive, found.progress, found.earlier) == (State.MEASURING, True, WORKING, 3)
         assert found.pid == os.getpid()
         told = lines(found)
+        keep(run, replace(WORKING, left_between_s=(70.0, 130.0)))
+        assert "left     1 min 10 s to 2 min 10 s, then the report" in lines(read_status(run))
         keep(run, IDLE)
         assert read_status(run).state is State.FINISHING
     assert "trials   2 of about 5 done, 1 of them failed; 3 more in earlier sessions" in told

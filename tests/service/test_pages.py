@@ -14,16 +14,20 @@ from matplotlib.image import imread
 from tests.page.page_building import given
 from tests.page.reading_html import Element, read
 from tests.page.test_browser import BROWSER
+from tests.recording_view import RecordingView
 from tests.service.browser import browsing
 from tests.service.conftest import ORDER, READ, SLUG, Served
 from tests.service.running import Server
 from tuner.page.build import page_view
 from tuner.page.english import ENGLISH
 from tuner.page.render import page_html
+from tuner.progress import Progress, WorkerProgress
 from tuner.service.allowed import Order
 from tuner.service.pages.reports import report_policy
 from tuner.service.queue.sweeps import Outcome, SweepState
 from tuner.service.queue.waiting import Waiting
+from tuner.status import KeepingStatus
+from tuner.store import RunStore
 from tuner.store.reading import RUN_FILE
 
 KEEP = os.environ.get("TUNER_SCREENSHOTS")
@@ -78,6 +82,17 @@ def test_every_page_is_whole_and_every_link_leads_somewhere(
         seen |= new
         queue += new
     assert any(path.endswith("/report") for path in seen)
+
+
+def test_a_running_sweep_says_how_long_it_may_take(serve: Callable[..., Served], setup: dict[str, Any]) -> None:
+    run = Path(setup["runs"]) / "org-model" / "default"
+    left = Progress(7, 1, 0, 90.0, 240.0, "good K=4 1.50x", (WorkerProgress("CPU", "good K=4"),), (200.0, 300.0))
+    with RunStore.open(run, {"engine": "sim"}, {"target": "t"}):
+        KeepingStatus(RecordingView(), run).update(left)
+        served = serve(setup)
+        (sweep,) = served.ask("GET", "/v1/sweeps").json()["sweeps"]
+        assert sweep["progress"]["left_between_s"] == [200.0, 300.0]
+        assert "3 min 20 s to 5 min 00 s, then the report" in read(served.ask("GET", "/sweeps").text).words()
 
 
 def test_a_page_asks_again_only_where_a_reader_wants_that(served: Served) -> None:

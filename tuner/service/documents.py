@@ -126,7 +126,10 @@ class Worker(Document):
 
 
 class Progress(Document):
-    """Where a run is, as `tuner status` says it.  left_s: seconds, None where it is not known.  verdict: when done."""
+    """Where a run is, as `tuner status` says it.  left_s: seconds, None where it is not known.  verdict: when done.
+
+    left_between_s: the least and the most seconds, as long as it is open whether further trials are wanted.
+    """
 
     state: str = Field(examples=["measuring"])
     trials: int
@@ -134,6 +137,7 @@ class Progress(Document):
     planned: int | None = None
     failed: int | None = None
     left_s: float | None = None
+    left_between_s: tuple[float, float] | None = None
     best: str = ""
     verdict: str = ""
     workers: tuple[Worker, ...] = ()

@@ -138,6 +138,7 @@ def _progress(status: Status) -> Progress:
         planned=found.planned,
         failed=found.failed,
         left_s=found.left_s,
+        left_between_s=found.left_between_s,
         best=found.best,
         verdict=status.verdict,
         workers=tuple(Worker(**asdict(worker)) for worker in found.workers),

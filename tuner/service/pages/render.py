@@ -10,7 +10,7 @@ from tuner.page.charts import HEIGHT, WIDTH
 from tuner.page.english import ENGLISH
 from tuner.page.render import content_security_policy
 from tuner.version import tuner_version
-from tuner.words import duration
+from tuner.words import duration, time_left_words
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,7 +31,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"when": _when, "duration": duration}
+    environment.filters |= {"when": _when, "duration": duration, "time_left": time_left_words}
     return environment
 
 
