@@ -83,10 +83,14 @@ def duration(seconds: float) -> str:
 
 
 def time_left_words(left_s: float, between_s: tuple[float, float] | None) -> str:
-    """Return "about 3 min 20 s", or "3 min 20 s to 5 min 00 s" where it may take another quarter as long or more."""
-    if between_s is None or between_s[1] < 1.25 * between_s[0]:
-        return f"about {duration(left_s)}"
-    return " to ".join(map(duration, between_s))
+    """Return "about 3 min 20 s", or "3 min 20 s to 5 min 00 s" where the ends are apart."""
+    least_s, most_s = said_ends_s(left_s, between_s)
+    return f"about {duration(left_s)}" if least_s == most_s else f"{duration(least_s)} to {duration(most_s)}"
+
+
+def said_ends_s(left_s: float, between_s: tuple[float, float] | None) -> tuple[float, float]:
+    """Return the ends of the time left as people are told them: the estimate alone where they are close together."""
+    return (left_s, left_s) if between_s is None or between_s[1] < 1.25 * between_s[0] else between_s
 
 
 def verdict_words(answer: Answer) -> str:
