@@ -39,19 +39,7 @@ Examples:
 @session_options
 @keeping_options
 @json_option
-def diagnose(
-    target: str | None,
-    space: str,
-    eval_set: str | None,
-    drafts: tuple[str, ...],
-    engine: str | None,
-    download: bool,
-    distribution_samples: int | None,
-    same_runner: bool,
-    drafts_alone: bool,
-    as_json: bool,
-    **session: Any,
-) -> None:
+def diagnose(as_json: bool, **options: Any) -> None:
     """Sweep SPACE for TARGET, serve each draft alone too, and say what stands behind the answer.
 
     Draft and target timed apart, the growth of verification (from n-gram), acceptance by draft, and the settings that
@@ -67,19 +55,8 @@ def diagnose(
     from tuner.report_sections.diagnoses import diagnoses_section
     from tuner.words import verdict_words
 
-    request = SweepRequest(
-        target,
-        space,
-        eval_set,
-        drafts,
-        engine,
-        download,
-        command_line(),
-        distribution_samples,
-        same_runner=same_runner,
-        drafts_alone=drafts_alone,
-    )
-    result = swept(request, SessionArguments(**session))
+    session, asked = SessionArguments.apart(options)
+    result = swept(SweepRequest(**asked, command=command_line()), session)
     work_is_done()
     for answer in result.report.findings.answers:
         words = f"At temperature {answer.temperature:g}: {verdict_words(answer)}. {answer.why}"

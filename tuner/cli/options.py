@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -26,7 +26,7 @@ def space_options(
     *,
     several_engines: bool = False,
 ) -> Command:
-    """Add what names a sweep: target, space, eval set, drafts, engine.
+    """Add what names a sweep: target, space, eval set, drafts, engine; the names are those of SweepRequest's fields.
 
     several_engines: the command takes `engines`, a tuple, in place of `engine`.
     """
@@ -104,6 +104,13 @@ class SessionArguments:
     no_registry: bool = False
     registry_samples: bool = False
     fresh_search: bool = False
+
+    @classmethod
+    def apart(cls, options: Mapping[str, Any]) -> tuple[SessionArguments, dict[str, Any]]:
+        """Return those of a command's options that are of a session, and the others: of a SweepRequest, by name."""
+        own = {field.name for field in fields(cls)}
+        others = {name: value for name, value in options.items() if name not in own}
+        return cls(**{name: value for name, value in options.items() if name in own}), others
 
     def options(self, prepared: Prepared) -> SweepOptions:
         """Return them with the defaults that depend on what is to be measured."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,24 +20,13 @@ if TYPE_CHECKING:
 @space_options
 @click.option("--workers", type=click.IntRange(min=1), default=1, show_default=True, help="Engines side by side.")
 @json_option
-def plan(
-    target: str | None,
-    space: str,
-    eval_set: str | None,
-    drafts: tuple[str, ...],
-    engine: str | None,
-    download: bool,
-    distribution_samples: int | None,
-    workers: int,
-    as_json: bool,
-) -> None:
+def plan(workers: int, as_json: bool, **asked: Any) -> None:
     """Show every engine start of a sweep of SPACE for TARGET, with its exact command line."""
     from tuner.engine.plan import plan as plan_of
     from tuner.prepare import SweepRequest, prepare
     from tuner.session import sampler_of
 
-    request = SweepRequest(target, space, eval_set, drafts, engine, download, distribution_samples=distribution_samples)
-    prepared = prepare(request)
+    prepared = prepare(SweepRequest(**asked))
     planned = plan_of(prepared.space, prepared.engine, prepared.target, workers, prepared.refused)
     starts = [
         {"role": start.role.value, "candidate": start.candidate.label, "command": list(start.command)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -22,17 +22,7 @@ if TYPE_CHECKING:
     help="Plan the memory for a GPU of this size, e.g. 80GiB [default: this machine's smallest GPU, or the host].",
 )
 @json_option
-def preflight(
-    target: str | None,
-    space: str,
-    eval_set: str | None,
-    drafts: tuple[str, ...],
-    engine: str | None,
-    download: bool,
-    distribution_samples: int | None,
-    device_memory: str | None,
-    as_json: bool,
-) -> int:
+def preflight(device_memory: str | None, as_json: bool, **asked: Any) -> int:
     """Check TARGET, its drafts and its prompts from files alone: what cannot work, what to know, what fits.
 
     Vocabularies are compared token by token, the models' settings with each other and with the engine's rules, the
@@ -46,16 +36,7 @@ def preflight(
     from tuner.prepare import SweepRequest, prepare
     from tuner.records.notice import Level
 
-    request = SweepRequest(
-        target,
-        space,
-        eval_set,
-        drafts,
-        engine,
-        download,
-        distribution_samples=distribution_samples,
-        device_memory=parse_device_size(device_memory) if device_memory else None,
-    )
+    request = SweepRequest(**asked, device_memory=parse_device_size(device_memory) if device_memory else None)
     found: list[Inspected] = []
     prepared, error = None, None
     try:

@@ -61,20 +61,7 @@ Examples:
 @session_options
 @keeping_options
 @json_option
-def sweep(
-    target: str | None,
-    space: str,
-    eval_set: str | None,
-    drafts: tuple[str, ...],
-    engines: tuple[str, ...],
-    download: bool,
-    distribution_samples: int | None,
-    same_runner: bool,
-    drafts_alone: bool,
-    if_stale: bool,
-    as_json: bool,
-    **session: Any,
-) -> None:
+def sweep(engines: tuple[str, ...], if_stale: bool, as_json: bool, **options: Any) -> None:
     """Find the best candidate of SPACE for TARGET and write best_config.yaml.
 
     TARGET is a model directory or a hub id. An interrupted sweep goes on when it is called again with the same --out.
@@ -82,27 +69,13 @@ def sweep(
     """
     from tuner.prepare import SweepRequest
 
-    requests = [
-        SweepRequest(
-            target,
-            space,
-            eval_set,
-            drafts,
-            engine,
-            download,
-            command_line(),
-            distribution_samples,
-            same_runner=same_runner,
-            drafts_alone=drafts_alone,
-        )
-        for engine in engines or (None,)
-    ]
-    arguments = SessionArguments(**session)
-    _check_together(len(requests), arguments, if_stale=if_stale)
+    session, asked = SessionArguments.apart(options)
+    requests = [SweepRequest(**asked, engine=engine, command=command_line()) for engine in engines or (None,)]
+    _check_together(len(requests), session, if_stale=if_stale)
     if len(requests) > 1:
-        _both(requests, arguments, as_json=as_json)
+        _both(requests, session, as_json=as_json)
     else:
-        _one(requests[0], arguments, if_stale=if_stale, as_json=as_json)
+        _one(requests[0], session, if_stale=if_stale, as_json=as_json)
 
 
 def _check_together(engines: int, session: SessionArguments, *, if_stale: bool) -> None:
