@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+from tests.left_behind import differences, process_state
 from tuner.records import (
     Candidate,
     Counters,
@@ -38,6 +39,15 @@ settings.load_profile("no deadline")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the real sweep: it takes longest by far, and another process does the rest meanwhile."""
     items.sort(key=lambda item: item.get_closest_marker("real_ci") is None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _nothing_left_behind() -> Iterator[None]:
+    """Each file leaves the process as it was: the next one may be any other."""
+    before = process_state()
+    yield
+    left = differences(before, process_state())
+    assert not left, "\n".join(["this file leaves to the next one:", *left])
 
 
 LOAD = LoadPoint(eval_set="chat", concurrency=1, max_tokens=33)
