@@ -199,10 +199,3 @@ def test_a_worker_that_joins_gets_work(measured: Any) -> None:
 
     fresh = measured(Growing(), Given(*[Task(Role.BASELINE, PLAIN)] * 4))
     assert [record.worker.device_key for record in fresh].count("node/late") >= 1
-
-
-def test_what_cannot_be_run_is_kept_with_its_reason_and_starts_nothing(measured: Any) -> None:
-    pool = Workers()
-    fresh = measured(pool, Given(Task(Role.CANDIDATE, PLAIN, skip="its baseline failed"), Task(Role.BASELINE, PLAIN)))
-    assert [record.failure.kind if record.failure else None for record in fresh] == [FailureKind.NO_BASELINE, None]
-    assert len(pool.specs) == 1

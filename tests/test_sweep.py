@@ -221,14 +221,15 @@ def test_a_failed_baseline_is_tried_again_by_the_next_call_and_its_traces_leave_
     assert result.report.findings.failed == {}
 
 
-def test_without_a_baseline_nothing_is_concluded_and_no_candidate_is_started(workshop: Path) -> None:
+@pytest.mark.parametrize("sampler", ["guided", "grid", "random"])
+def test_without_a_baseline_there_is_one_failed_trial_and_one_ending(workshop: Path, sampler: str) -> None:
     view = View()
     with pytest.raises(NothingMeasured, match="baseline"):
-        sweep(prepared(["{kind: crash_at_start, draft: none, message: 'ValueError: too large'}"]), view)
-    assert [record.failure.kind for record in view.done if record.failure] == [
-        FailureKind.CRASHED,
-        *[FailureKind.NO_BASELINE] * 3,
-    ]
+        sweep(
+            prepared(["{kind: crash_at_start, draft: none, message: 'ValueError: too large'}"]), view, sampler=sampler
+        )
+    assert [record.failure.kind for record in view.done if record.failure] == [FailureKind.CRASHED]
+    assert [trial.record.role for trial in read_run(workshop / "run")[1]] == [Role.BASELINE]
     assert not (workshop / "run/best_config.yaml").exists()
 
 

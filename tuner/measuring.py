@@ -13,7 +13,7 @@ from tuner.outlook import Allowance, Running, outlook
 from tuner.pool import Pool
 from tuner.prepare import Prepared
 from tuner.progress import Progress, SweepView
-from tuner.records import Failure, FailureKind, Role, Trial, TrialRecord
+from tuner.records import Failure, Role, Trial, TrialRecord
 from tuner.search.schedule import Task
 from tuner.search.telling import Telling
 from tuner.sources import Budget, Source
@@ -93,9 +93,7 @@ class Measuring:
     def _give_work(self, worker: int, source: Source) -> None:
         facts = self._pool.workers
         alive = [facts[number] for number in sorted(self._alive)]
-        while (task := source.next(facts[worker], alive)) is not None and task.skip:
-            failure = Failure(FailureKind.NO_BASELINE, task.skip)
-            self._keep(self._unmeasured(worker, task, self._next_number(), failure))
+        task = source.next(facts[worker], alive)
         while source.notes:
             self._view.message(source.notes.pop(0))
         if task is not None:

@@ -223,6 +223,14 @@ def test_candidates_are_skipped_once_the_baseline_failed_on_every_device() -> No
     assert all(task.skip for task in skipped)
 
 
+def test_a_baseline_that_failed_by_itself_is_not_started_again_when_it_is_asked_for() -> None:
+    tasks = run(scheduler([with_k(1), BASE]), failing=(BASE,))
+    assert [(task.role, bool(task.skip)) for task in tasks if task.candidate == BASE] == [
+        (Role.BASELINE, False),
+        (Role.CANDIDATE, True),
+    ]
+
+
 def test_what_is_still_to_come_is_counted() -> None:
     schedule = scheduler([with_k(1)])
     assert (schedule.waiting, schedule.closing) == (0, 0)

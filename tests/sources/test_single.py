@@ -89,3 +89,26 @@ def test_a_worker_without_work_waits_for_results_and_closes_only_when_all_is_kno
     assert closing is not None and closing.role is Role.BASELINE_AGAIN
     assert source.waiting == 0
     assert source.notes == []
+
+
+class Told(Questions):
+    """Remembers what it is told to do without."""
+
+    def __init__(self, candidates: list[Candidate]) -> None:
+        super().__init__(candidates)
+        self.left_out: list[tuple[str, str]] = []
+
+    def leave_out(self, candidate: Candidate, why: str) -> None:
+        self.left_out.append((candidate.label, why))
+
+
+def test_candidates_of_a_failed_baseline_are_left_out_with_one_note_and_the_study_is_told(make_trial: Make) -> None:
+    plain, one, two = make_trial(0).record, make_trial(1, k=1).record.candidate, make_trial(2, k=2).record.candidate
+    study = Told([plain.candidate, one, two])
+    devices = [plain.worker.device_key]
+    source = SingleLives(cast("Telling", study), Budget(Limits()), Protocol(), devices, [], [plain.candidate, one, two])
+    assert source.next(plain.worker, [plain.worker]) is not None
+    source.finished(make_trial(0, failure="no such card").record)
+    assert source.next(plain.worker, [plain.worker]) is None
+    assert study.left_out == [("good K=1", "no such card"), ("good K=2", "no such card")]
+    assert source.notes.count("what would be compared with this failed baseline is left out") == 1

@@ -10,7 +10,7 @@ from tuner.records.candidate import Json
 
 
 class FailureKind(StrEnum):
-    """Class of a failed trial."""
+    """Class of a failed trial.  NO_BASELINE is found in runs of older versions alone."""
 
     CRASHED = "crashed"
     TIMEOUT = "timeout"

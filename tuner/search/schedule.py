@@ -14,9 +14,9 @@ from tuner.search.decision import Decision
 class Task:
     """One trial to run.
 
-    skip: why it cannot be run after all ("" if it can).  round: of a FINAL.  served: the model that runs where it is
-    not the target, as the user wrote it.  env: variables for this engine alone.  fix: why the candidate has other
-    arguments than the space gave it.
+    skip: why nothing can be measured of the candidate ("" if it is to run).  round: of a FINAL.  served: the model that
+    runs where it is not the target, as the user wrote it.  env: variables for this engine alone.  fix: why the
+    candidate has other arguments than the space gave it.
     """
 
     role: Role
@@ -90,10 +90,13 @@ class Scheduler:
         if candidate is None:
             return self._closing_task(device_key)
         group = (device_key, candidate.args_key)
+        if self._broken_everywhere(candidate):
+            return Task(Role.CANDIDATE, candidate, skip=self._broken[group])
         if candidate.speculation is None:
             return Task(Role.BASELINE, candidate)
         if group in self._broken:
-            return self._elsewhere(candidate, device_key)
+            self._returned.appendleft(candidate)
+            return self._closing_task(device_key)
         if group not in self._ready:
             self._held[device_key] = candidate
             return Task(Role.BASELINE, candidate.baseline)
@@ -113,13 +116,6 @@ class Scheduler:
 
     def _broken_everywhere(self, candidate: Candidate) -> bool:
         return all((device, candidate.args_key) in self._broken for device in self._devices)
-
-    def _elsewhere(self, candidate: Candidate, device_key: str) -> Task | None:
-        if self._broken_everywhere(candidate):
-            reason = self._broken[device_key, candidate.args_key]
-            return Task(Role.CANDIDATE, candidate, skip=f"its baseline failed: {reason}")
-        self._returned.appendleft(candidate)
-        return self._closing_task(device_key)
 
     def _closing_task(self, device_key: str) -> Task | None:
         if not self._baseline_again:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tuner.analysis.comparison import objective_cost, objective_speedup
 from tuner.analysis.limits import constraints
 from tuner.analysis.metrics import trial_figures
-from tuner.records import Goal, Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
+from tuner.records import Candidate, Goal, Json, LoadPoint, Role, Trial, TrialFigures, TrialRecord
 from tuner.search.attributes import CONSTRAINTS, NUMBER, OBSERVED
 from tuner.search.decision import Decision
 from tuner.search.observing import QUESTIONS, answers, told, told_json
@@ -76,6 +76,12 @@ class Telling:
                 self._study.add(record.candidate, values, self._attrs(trial, baseline, figures))
                 self._note_answer(record)
         return figures
+
+    def leave_out(self, candidate: Candidate, why: str) -> None:
+        """Tell the study that nothing will come of a candidate; it keeps no record."""
+        if candidate.key in self._asked:
+            self._asked.discard(candidate.key)
+            self._study.tell(candidate, None, {"failed": why})
 
     def _note_answer(self, record: TrialRecord) -> None:
         if record.ok:

@@ -40,6 +40,7 @@ class SingleLives:
         self._groups = len({candidate.args_key for candidate in candidates})
         self._closings = 0
         self._done = False
+        self._left_out: set[str] = set()
         self._scheduler = Scheduler(
             self._ask,
             devices,
@@ -63,7 +64,8 @@ class SingleLives:
 
     def next(self, worker: WorkerFacts, alive: Sequence[WorkerFacts]) -> Task | None:
         """Return the next trial for this worker."""
-        task = self._scheduler.next(worker.device_key)
+        while (task := self._scheduler.next(worker.device_key)) is not None and task.skip:
+            self._leave_out(task)
         self._closings += task is not None and task.role is Role.BASELINE_AGAIN
         return replace(task, fix=self._fixes.of(task.candidate)) if task and self._fixes else task
 
@@ -81,6 +83,13 @@ class SingleLives:
     def gone(self, task: Task, device_key: str) -> None:
         """Hand this device's work out to the others."""
         self._scheduler.gone(task, device_key)
+
+    def _leave_out(self, task: Task) -> None:
+        """Do without a candidate whose baseline fails: why stands in the baseline's record, and once is enough."""
+        self._telling.leave_out(task.candidate, task.skip)
+        if task.candidate.args_key not in self._left_out:
+            self._left_out.add(task.candidate.args_key)
+            self.notes.append("what would be compared with this failed baseline is left out")
 
     def _ask(self) -> Decision:
         if self._fixes and self._fixes.refit_due:
