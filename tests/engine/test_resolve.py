@@ -51,6 +51,21 @@ def test_the_build_shows_in_name_or_version(engines_python: Path, distribution: 
     assert engine.wheel == f"{distribution}=={version}"
 
 
+@pytest.mark.parametrize("says", ["", "1", "{}", "[1]", "\\377\\376", '{"package": true'])
+def test_a_program_that_is_no_python_is_one_error_whatever_it_says(tmp_path: Path, says: str) -> None:
+    program = tmp_path / "python"
+    program.write_text(f"#!/bin/sh\ncat > /dev/null\nprintf '{says}'\n")
+    program.chmod(0o755)
+    with pytest.raises(EngineNotFound, match="does not run as a Python interpreter"):
+        resolve_engine(str(program))
+
+
+def test_a_python_whose_start_prints_no_utf8_is_an_engine(engines_python: Path) -> None:
+    (site,) = engines_python.parents[1].glob("lib/*/site-packages")
+    (site / "loud.pth").write_text("import sys; sys.stderr.buffer.write(b'\\xff\\n')\n")
+    assert resolve_engine(str(engines_python)).version == "0.26.0"
+
+
 def test_a_script_leads_to_its_interpreter(engines_python: Path) -> None:
     script = engines_python.with_name("vllm")
     long_form = f"#!/bin/sh\n'''exec' \"{engines_python}\" \"$0\" \"$@\"\n' '''\nimport sys\n"

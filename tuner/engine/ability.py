@@ -120,7 +120,8 @@ def lacking_packages(python: str, names: Collection[str]) -> frozenset[str]:
         done = subprocess.run(
             [python, "-c", _FIND, *modules],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=PACKAGES_TIMEOUT_S,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
             check=True,

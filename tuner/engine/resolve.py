@@ -15,7 +15,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tuner.engine.sim import IMITATED_VLLM_VERSION
 from tuner.engine.sim.profile import preset_names
@@ -161,6 +161,15 @@ def _words_of_exec_line(text: str) -> list[str]:
         return []
 
 
+def _probed(said: str) -> dict[str, Any] | None:
+    """Return the answer to the probe; None from a program that is no Python, whatever it says."""
+    try:
+        facts = json.loads(said)
+    except ValueError:
+        return None
+    return facts if isinstance(facts, dict) and facts.keys() >= {"name", "version", "package", "python"} else None
+
+
 def _installed_vllm(python: str) -> tuple[str, str, str]:
     """Return version, build ("cpu" or "cuda") and distribution of the vLLM that `python` would run."""
     try:
@@ -168,20 +177,19 @@ def _installed_vllm(python: str) -> tuple[str, str, str]:
             [python, "-"],  # A program that is no Python would repeat an argument in its message.
             input=_PROBE,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=PROBE_TIMEOUT_S,
             env={**os.environ, "PYTHONSAFEPATH": "1"},
             check=False,
         )
-        facts = json.loads(done.stdout) if done.returncode == 0 else None
-    except json.JSONDecodeError as error:
-        raise EngineNotFound(f"--engine: {python} does not run as a Python interpreter.", _HOW_TO_NAME) from error
     except (OSError, subprocess.TimeoutExpired) as error:
         raise EngineNotFound(
             f"--engine: {python} does not run as a Python interpreter: {error}", _HOW_TO_NAME
         ) from error
+    facts = _probed(done.stdout) if done.returncode == 0 else None
     if facts is None:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}, and no answer"])[-1]
         raise EngineNotFound(f"--engine: {python} does not run as a Python interpreter: {last}", _HOW_TO_NAME)
     if not facts["package"] or facts["version"] is None:
         raise EngineNotFound(f"No vLLM in {python} (Python {facts['python']}).", _HOW_TO_INSTALL)
