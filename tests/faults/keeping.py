@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from tests.measured_commit import measured_commit
 from tuner.records import Json
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "faults-kills.json"
@@ -25,6 +28,33 @@ compared where both sweeps come to one; candidates and acceptance always.
 | | ended | sweeps | ran to its end | at which moments | wrong | all gone within | verdicts (undisturbed) | commit |
 |---|---|---|---|---|---|---|---|---|
 """
+
+
+def result_of(bench: str, wrong: Sequence[str], wall_s: float, ended: bool, /, **figures: Json) -> dict[str, Json]:
+    """Return what each of the proofs says, with figures of its own.  ended: whether it ran to its end."""
+    return {
+        "bench": bench,
+        "ok": not wrong,
+        "ended_by_itself": ended,
+        **figures,
+        "wrong": list(wrong),
+        "wall_s": round(wall_s),
+        "commit": measured_commit(),
+    }
+
+
+def spread_of(times_s: Sequence[float]) -> dict[str, Json]:
+    """Return median and longest, seconds; 0 where there is none."""
+    ordered = sorted(times_s) or [0.0]
+    return {"median": round(ordered[len(ordered) // 2], 1), "longest": round(ordered[-1], 1)}
+
+
+def conclude(root: Path, result: dict[str, Json]) -> int:
+    """Print the result and return the exit code; what was swept stays in `root` only if something of it is wrong."""
+    if result["ok"]:
+        shutil.rmtree(root)
+    print(json.dumps(result))
+    return 0 if result["ok"] else 1
 
 
 def keep(part: str, result: dict[str, Json]) -> None:

@@ -16,9 +16,7 @@ the steps long (a tenth of a second); of real engines only verdicts that both sw
 from __future__ import annotations
 
 import argparse
-import json
 import random
-import shutil
 import sys
 import tempfile
 import time
@@ -32,8 +30,7 @@ from threading import Lock
 
 from tests.faults.afterwards import decisions, differences, faults_after, faults_at_the_end, verdicts
 from tests.faults.driver_sweep import Moment, Place, kill_at, random_moments
-from tests.faults.keeping import keep
-from tests.measured_commit import measured_commit
+from tests.faults.keeping import conclude, keep, result_of, spread_of
 from tuner.records import Json
 
 MOST_SESSIONS = 60
@@ -140,8 +137,9 @@ def main() -> int:
     root, kinds = Path(tempfile.mkdtemp(prefix="kills-")), (1,) if asked.real else (1, 3)
     bench = Bench(root, asked.seed, asked.real, 120.0 if asked.real else 25.0)
 
-    def tell(ended: bool) -> dict[str, Json]:
-        result = _result(seen, asked, time.monotonic() - began_s, ended)
+    def tell(to_its_end: bool) -> dict[str, Json]:
+        wall_s = time.monotonic() - began_s
+        result = result_of("kills", seen.wrong, wall_s, to_its_end, **_figures(seen, asked))
         if asked.keep:  # after each sweep: all of them take most of an hour
             keep("kills_real" if asked.real else "kills_simulated", result)
         return result
@@ -152,24 +150,17 @@ def main() -> int:
             with told:
                 seen.add(one)
                 print(f"kills {seen.kills}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
-                tell(ended=False)
+                tell(to_its_end=False)
 
     with ThreadPoolExecutor(asked.at_once) as side_by_side:
         expected = dict(zip(kinds, side_by_side.map(bench.undisturbed, kinds), strict=True))
         seen.undisturbed.update(verdict for one in expected.values() for verdict in verdicts(one))
         list(side_by_side.map(sweeps, [expected] * asked.at_once))
-    if not seen.wrong:
-        shutil.rmtree(root)
-    print(json.dumps(tell(ended=True)))
-    return 1 if seen.wrong else 0
+    return conclude(root, tell(to_its_end=True))
 
 
-def _result(seen: Seen, asked: argparse.Namespace, wall_s: float, ended: bool) -> dict[str, Json]:
-    gone_s = sorted(seen.gone_s) or [0.0]
+def _figures(seen: Seen, asked: argparse.Namespace) -> dict[str, Json]:
     return {
-        "bench": "kills",
-        "ok": not seen.wrong,
-        "ended_by_itself": ended,
         "seed": asked.seed,
         "asked": asked.kills,
         "at_once": asked.at_once,
@@ -178,10 +169,7 @@ def _result(seen: Seen, asked: argparse.Namespace, wall_s: float, ended: bool) -
         "moments": dict(sorted(seen.moments.items())),
         "verdicts": dict(sorted(seen.verdicts.items())),
         "verdicts_undisturbed": dict(sorted(seen.undisturbed.items())),
-        "wrong": list(seen.wrong),
-        "gone_within_s": {"median": round(gone_s[len(gone_s) // 2], 1), "longest": round(gone_s[-1], 1)},
-        "wall_s": round(wall_s),
-        "commit": measured_commit(),
+        "gone_within_s": spread_of(seen.gone_s),
     }
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import random
-import shutil
 import signal
 import sys
 import tempfile
@@ -24,8 +23,7 @@ from pathlib import Path
 
 from tests.faults.afterwards import faults_after, faults_at_the_end
 from tests.faults.driver_sweep import Driver, Moment, Place, random_moments
-from tests.faults.keeping import keep
-from tests.measured_commit import measured_commit
+from tests.faults.keeping import conclude, keep, result_of, spread_of
 from tuner.records import Json
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -124,31 +122,21 @@ def main() -> int:
         sweep_under_stops(place, islice(stops, asked.stops - seen.count), seen)
         print(f"stops {seen.count}, sweeps {seen.sweeps}, wrong {seen.wrong}", file=sys.stderr, flush=True)
         enough = seen.count >= asked.stops or bool(seen.wrong)
-        result = _result(seen, asked, time.monotonic() - began_s, ended=enough)
+        result = result_of("stops", seen.wrong, time.monotonic() - began_s, enough, **_figures(seen, asked))
         if asked.keep:
             keep("stops_real" if asked.real else "stops_simulated", result)
-    if not seen.wrong:
-        shutil.rmtree(root)
-    print(json.dumps(result))
-    return 1 if seen.wrong else 0
+    return conclude(root, result)
 
 
-def _result(seen: Seen, asked: argparse.Namespace, wall_s: float, ended: bool) -> dict[str, Json]:
-    ended_s = sorted(seen.ended_s) or [0.0]
+def _figures(seen: Seen, asked: argparse.Namespace) -> dict[str, Json]:
     return {
-        "bench": "stops",
-        "ok": not seen.wrong,
-        "ended_by_itself": ended,
         "seed": asked.seed,
         "asked": asked.stops,
         "stops": seen.count,
         "sweeps": seen.sweeps,
         "before_it_began": seen.too_early,
         "moments": dict(sorted(seen.stops.items())),
-        "wrong": list(seen.wrong),
-        "ended_within_s": {"median": round(ended_s[len(ended_s) // 2], 1), "longest": round(ended_s[-1], 1)},
-        "wall_s": round(wall_s),
-        "commit": measured_commit(),
+        "ended_within_s": spread_of(seen.ended_s),
     }
 
 
