@@ -144,3 +144,27 @@ def test_a_pid_that_was_given_to_another_process_is_gone() -> None:
     assert device_lock._is_gone(replace(ME, began=ME.began - 100))
     assert not device_lock._is_gone(replace(ME, began=ME.began - 100, host="elsewhere")), "not to be told from here"
     assert Holder(ME.pid, ME.host, ME.began, ME.user, ME.command) == ME
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        b"",
+        b"[" * 100_000,
+        b"[1]",
+        b"{}",
+        b'{"pid": Infinity, "host": "h", "began": 1, "user": "u", "command": "c"}',
+        b'{"pid": -5, "host": "h", "began": 1, "user": "u", "command": "c"}',
+        b'{"pid": 10000000000000000000000, "host": "h", "began": 1, "user": "u", "command": "c"}',
+        b'{"pid": 5, "host": "h", "began": 1e300, "user": "u", "command": "c"}',
+        b'{"pid": 5, "host": "h", "began": NaN, "user": "u", "command": "c"}',
+    ],
+)
+def test_who_says_what_no_process_can_have_is_nobody(told: bytes) -> None:
+    with pytest.raises(ValueError, match=r".+"):
+        Holder.from_json(told)
+
+
+def test_a_late_clock_has_words() -> None:
+    told = b'{"pid": 5, "host": "h\\u001b[2J", "began": 1099511627775, "user": "u", "command": "c"}'
+    assert Holder.from_json(told).words.startswith("process 5 on h?[2J (user u, since 36812-")

@@ -14,16 +14,20 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 
 import psutil
+from pydantic_core import from_json
 
 _PREFIX = "\0spec-tuner/"
 _ANSWER_S = 2.0
 _LONGEST = 8192
 _LONGEST_COMMAND = 1000
+_LARGEST_PID = 2**31
+_LATEST = 2.0**40
+"""Seconds since 1970; a clock that is later has no date for it."""
 _held: dict[str, tuple[socket.socket, threading.Thread]] = {}
 
 
@@ -41,14 +45,23 @@ class Holder:
     command: str
 
     @staticmethod
-    def from_json(told: Mapping[str, object]) -> Holder:
-        """Return who told this.  KeyError, TypeError or ValueError: it is something else."""
-        # It may be of another user: nothing in it is to reach a terminal as a control.
-        host, user, command = (
-            "".join(char if char.isprintable() else "?" for char in str(told[name]))
-            for name in ("host", "user", "command")
-        )
-        return Holder(int(str(told["pid"])), host, float(str(told["began"])), user, command)
+    def from_json(data: bytes) -> Holder:
+        """Return who told this.  ValueError: it is something else.
+
+        It may be of another user: what no process and no clock can have is refused, and no control reaches a terminal.
+        """
+        told = from_json(data)
+        try:
+            pid, began = int(str(told["pid"])), float(str(told["began"]))
+            host, user, command = (
+                "".join(char if char.isprintable() else "?" for char in str(told[name]))
+                for name in ("host", "user", "command")
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"it does not say who it is: {error}") from error
+        if not (0 < pid < _LARGEST_PID and 0 <= began < _LATEST):
+            raise ValueError(f"there is no process {pid} that began at {began}")
+        return Holder(pid, host, began, user, command)
 
     @property
     def words(self) -> str:
@@ -141,8 +154,8 @@ def _ask(device: str) -> Holder | None:
             asks.settimeout(_ANSWER_S)
             asks.connect(f"{_PREFIX}{device}")
             told = asks.makefile("rb").read(_LONGEST)
-        return Holder.from_json(json.loads(told))
-    except (OSError, ValueError, KeyError, TypeError):
+        return Holder.from_json(told)
+    except (OSError, ValueError):
         return None
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,14 +31,16 @@ from tuner.report_sections.fixed import fixed_section, fixed_warnings
 from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
+from tuner.store.codec import Damaged, decode_manifest, encode_manifest
 from tuner.store.files import make_way, write_atomic
+from tuner.store.reading import unusable
 from tuner.upgrade import kept_last
 from tuner.upgrade.against import against_last, against_section
 from tuner.upgrade.begun import Begun, begun_section
 from tuner.words import unfinished_words
 
 if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+    pass
 
 REPORT = "report.md"
 PLOTS = "plots"
@@ -68,23 +69,19 @@ class Report:
         return self.run / BEST_CONFIG
 
 
-@cache
-def _manifest_adapter() -> TypeAdapter[RunManifest]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(RunManifest)
-
-
 def manifest_json(manifest: RunManifest) -> dict[str, Json]:
     """Return the manifest as the store keeps it: without the credentials of URLs."""
-    dumped = without_credentials_json(_manifest_adapter().dump_python(manifest, mode="json"))
+    dumped = without_credentials_json(encode_manifest(manifest))
     assert isinstance(dumped, dict)
     return dumped
 
 
 def run_manifest(stored: Manifest) -> RunManifest:
-    """Return the manifest from how the store keeps it."""
-    return _manifest_adapter().validate_python(stored.details)
+    """Return the manifest from how the store keeps it.  OutputError if it is of something else than a sweep."""
+    try:
+        return decode_manifest(stored.details)
+    except Damaged as error:
+        raise unusable(stored.path, str(error)) from error
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from tuner.artifact.beside import (
     AcceptanceAlert,
@@ -18,12 +19,22 @@ from tuner.artifact.beside import (
 from tuner.artifact.figures import MeasuredFigure, Number
 from tuner.artifact.measured import Measured
 from tuner.artifact.part import Part
-from tuner.records import Confidence, Json, Metric, Verdict
+from tuner.records import Confidence, FingerprintParts, Json, Metric, Verdict
 
 BEST_CONFIG = "best_config.yaml"
 SCHEMA_VERSION = 2
 """A change that an older reader would refuse or misread raises it, with a step in tuner.artifact.migrations and golden
 files of the version before."""
+
+
+@cache
+def _parts() -> TypeAdapter[FingerprintParts]:
+    return TypeAdapter(FingerprintParts)
+
+
+def _with_known_parts(fingerprint: dict[str, Json]) -> dict[str, Json]:
+    _parts().validate_python(fingerprint)
+    return fingerprint
 
 
 class Objective(Part):
@@ -221,4 +232,4 @@ class BestConfig(Part):
     floor: dict[str, MeasuredFigure]
     protocol: dict[str, Json]
     measured_on: MeasuredOn
-    fingerprint: dict[str, Json]
+    fingerprint: Annotated[dict[str, Json], AfterValidator(_with_known_parts)]

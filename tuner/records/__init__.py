@@ -51,7 +51,7 @@ from tuner.records.notice import ChangedSettings, Confidence, Diagnosis, Level, 
 from tuner.records.observed import Growth, GrowthSource, Observed, Outcome, Tried
 from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOutput
 from tuner.records.redaction import without_credentials_json
-from tuner.records.run import RunManifest
+from tuner.records.run import FingerprintParts, RunManifest
 from tuner.records.scheduled import ScheduleAnswer, SchedulePoint
 from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, Surface
 from tuner.records.traffic import Coverage, Traffic
@@ -86,6 +86,7 @@ __all__ = [
     "FailureKind",
     "Figure",
     "Findings",
+    "FingerprintParts",
     "Fix",
     "Goal",
     "Growth",

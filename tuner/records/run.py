@@ -12,6 +12,22 @@ from tuner.records.traffic import Traffic
 
 
 @dataclass(frozen=True)
+class FingerprintParts:
+    """What is read of a run's fingerprint (see tuner.provenance), whose other parts are only compared.
+
+    Older versions wrote fewer parts.
+    """
+
+    engine: Mapping[str, Json] = field(default_factory=dict)
+    target: Mapping[str, Json] = field(default_factory=dict)
+    drafts: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    eval_sets: Mapping[str, str] = field(default_factory=dict)
+    engine_args: Mapping[str, Json] = field(default_factory=dict)
+    env: Mapping[str, str] = field(default_factory=dict)
+    load_points: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class RunManifest:
     """Everything a report needs beside the records.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from tuner.records import RECORD_VERSION, Json, RequestSample, TrialRecord
+from tuner.records import RECORD_VERSION, FingerprintParts, Json, RequestSample, RunManifest, TrialRecord
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -88,8 +88,45 @@ def decode_record(data: bytes) -> StoredRecord:
     try:
         return StoredRecord(_record_adapter().validate_python(record), run, samples)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise Damaged(f"field {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise Damaged(wrong_field(error)) from error
+
+
+def wrong_field(error: ValidationError) -> str:
+    """Return the first field that is not what it should be, and why, for a person."""
+    first = error.errors(include_url=False)[0]
+    return f"field {'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+@cache
+def _manifest_adapter() -> TypeAdapter[RunManifest]:
+    return TypeAdapter(RunManifest)
+
+
+def encode_manifest(manifest: RunManifest) -> dict[str, Json]:
+    """Return a manifest as JSON has it."""
+    dumped: dict[str, Json] = _manifest_adapter().dump_python(manifest, mode="json")
+    return dumped
+
+
+def decode_manifest(details: Mapping[str, Json]) -> RunManifest:
+    """Return what `encode_manifest` was given.  Damaged if it is something else."""
+    try:
+        return _manifest_adapter().validate_python(details)
+    except ValidationError as error:
+        raise Damaged(f"manifest, {wrong_field(error)}") from error
+
+
+@cache
+def _parts_adapter() -> TypeAdapter[FingerprintParts]:
+    return TypeAdapter(FingerprintParts)
+
+
+def check_fingerprint(fingerprint: Mapping[str, Json]) -> None:
+    """Raise Damaged for a fingerprint whose parts are something else than those that are read of it."""
+    try:
+        _parts_adapter().validate_python(fingerprint)
+    except ValidationError as error:
+        raise Damaged(f"fingerprint, {wrong_field(error)}") from error
 
 
 def encode_samples(samples: Sequence[RequestSample]) -> bytes:

@@ -54,15 +54,17 @@ def holder(path: Path) -> tuple[int, str] | None:
 
     A process that was killed stays named.
     """
-    try:
-        told = json.loads((path / HOLDER_FILE).read_bytes())
-        return int(told["pid"]), str(told["host"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
+    told = _told(path)
+    return (told.pid, told.host) if told else None
 
 
 def _holder(path: Path) -> str:
+    told = _told(path)
+    return told.words if told else "which did not say who it is"
+
+
+def _told(path: Path) -> Holder | None:
     try:
-        return Holder.from_json(json.loads((path / HOLDER_FILE).read_bytes())).words
-    except (OSError, ValueError, KeyError, TypeError):
-        return "which did not say who it is"
+        return Holder.from_json((path / HOLDER_FILE).read_bytes())
+    except (OSError, ValueError):
+        return None

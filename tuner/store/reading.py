@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tuner.errors import NothingMeasured, OutputError
 from tuner.records import Json, Trial, TrialRecord, canonical_json
-from tuner.store.codec import Damaged, StoredRecord, decode_record, decode_samples, sha256, unseal
+from tuner.store.codec import Damaged, StoredRecord, check_fingerprint, decode_record, decode_samples, sha256, unseal
 from tuner.store.files import TRIALS, BrokenFile
 
 RUN_FILE = "run.json"
@@ -61,8 +61,7 @@ def read_run(path: Path) -> tuple[Manifest, tuple[Trial, ...]]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise OutputError(f"{path} is not a run of tuner: it has no {RUN_FILE}", _WHAT_TO_GIVE) from error
     except Damaged as error:
-        hint = "Start the same sweep with this output directory again: it restores the file and keeps the trials."
-        raise OutputError(f"{path / RUN_FILE} cannot be used: {error}", hint) from error
+        raise unusable(path, str(error)) from error
     except OSError as error:
         raise OutputError(f"{error.filename or path} cannot be read: {error.strerror or error}", _READABLE) from error
     broken: list[BrokenFile] = []
@@ -81,6 +80,12 @@ def read_run(path: Path) -> tuple[Manifest, tuple[Trial, ...]]:
     except (Damaged, OSError) as error:
         broken.append(BrokenFile(path / SUMMARY_FILE, str(error)))
     return Manifest(path, fingerprint, details, summary, tuple(broken)), tuple(sorted(trials, key=_number))
+
+
+def unusable(path: Path, why: str) -> OutputError:
+    """Return the error that says that the run.json of a run says nothing of use."""
+    hint = "Start the same sweep with this output directory again: it restores the file and keeps the trials."
+    return OutputError(f"{path / RUN_FILE} cannot be used: {why}", hint)
 
 
 def _number(trial: Trial) -> int:
@@ -107,6 +112,7 @@ def read_identity(path: Path) -> tuple[dict[str, Json], dict[str, Json]]:
     fingerprint, details = body.get("fingerprint"), body.get("manifest")
     if body.get("format") != RUN_FORMAT or not isinstance(fingerprint, dict) or not isinstance(details, dict):
         raise Damaged(f"it is not a run of format {RUN_FORMAT}")
+    check_fingerprint(fingerprint)
     return fingerprint, details
 
 

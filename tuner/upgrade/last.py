@@ -9,6 +9,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from tuner.artifact import BestConfig, parse_best_config
 from tuner.artifact.model import BEST_CONFIG
 from tuner.errors import ArtifactError
@@ -21,6 +23,21 @@ from tuner.store.reading import LAST_FILE, RUN_FILE, read_identity, trial_direct
 
 _FORMAT = 1
 _CANDIDATE = re.compile(r"(?:trials/)?\d+-candidate-[^/]+(?:/record\.json)?")
+
+
+class _Known(BaseModel):
+    """What a run's manifest says of the candidates; older ones say less."""
+
+    candidates: frozenset[str] = frozenset()
+    draft_ks: dict[str, tuple[int, ...]] = {}
+
+
+class _Kept(_Known):
+    """A last sweep as LAST_FILE has it."""
+
+    where: str
+    artifact: str
+    starts: int
 
 
 @dataclass(frozen=True)
@@ -99,13 +116,12 @@ def _details(text: bytes) -> Mapping[str, Any]:
 
 
 def _last(where: str, text: str, details: Mapping[str, Any], files: Iterable[str]) -> LastSweep:
-    return LastSweep(
-        where=where,
-        text=text,
-        candidates=frozenset(details.get("candidates") or ()),
-        draft_ks={name: tuple(ks) for name, ks in (details.get("draft_ks") or {}).items()},
-        starts=sum(_CANDIDATE.fullmatch(name) is not None for name in files),
-    )
+    try:
+        known = _Known.model_validate(details)
+    except ValidationError:
+        known = _Known()
+    starts = sum(_CANDIDATE.fullmatch(name) is not None for name in files)
+    return LastSweep(where, text, known.candidates, known.draft_ks, starts)
 
 
 # ---- in the run directory
@@ -137,12 +153,11 @@ def kept_last(run: Path) -> LastSweep | None:
         body = unsealed(run / LAST_FILE)
     except (FileNotFoundError, Damaged):
         return None
-    last: Any = body.get("last")
-    if body.get("format") != _FORMAT or not isinstance(last, dict):
+    if body.get("format") != _FORMAT or body.get("last") is None:
         return None
-    ks = {name: tuple(of_draft) for name, of_draft in last["draft_ks"].items()}
-    found = LastSweep(last["where"], last["artifact"], frozenset(last["candidates"]), ks, last["starts"])
     try:
+        kept = _Kept.model_validate(body["last"])
+        found = LastSweep(kept.where, kept.artifact, kept.candidates, kept.draft_ks, kept.starts)
         return found if found.config.answers else None
-    except ArtifactError:
+    except (ValidationError, ArtifactError):
         return None

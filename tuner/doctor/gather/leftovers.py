@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -19,7 +18,7 @@ from tuner.doctor.facts import LeftFiles, Leftovers, ProcessFacts, RunFacts
 from tuner.doctor.gather.ray import DAEMONS
 from tuner.engine.process import SUPERVISOR
 from tuner.space.model_refs import demo_models_dir
-from tuner.store.lock import HOLDER_FILE, LOCK_FILE
+from tuner.store.lock import LOCK_FILE, holder
 
 SERVED_NAME = re.compile(r"trial-\d+-[0-9a-f]{8}")
 """The model name that the tuner gives an engine, by which its processes are known."""
@@ -98,10 +97,10 @@ def _runs(directories: Iterable[Path]) -> tuple[RunFacts, ...]:
     locked = _locked_inodes()
     found = []
     for path in sorted({lock.parent for directory in directories for lock in _locks(directory)}):
-        holder = _holder(path / HOLDER_FILE)
+        by = _holder(path)
         held = (path / LOCK_FILE).stat().st_ino in locked
-        if held or holder:
-            found.append(RunFacts(str(path), holder, held))
+        if held or by:
+            found.append(RunFacts(str(path), by, held))
     return tuple(found)
 
 
@@ -111,11 +110,8 @@ def _locks(directory: Path) -> list[Path]:
 
 
 def _holder(path: Path) -> str:
-    try:
-        holder = json.loads(path.read_bytes())
-        return f"process {holder['pid']} on {holder['host']}"
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
+    found = holder(path)
+    return f"process {found[0]} on {found[1]}" if found else ""
 
 
 def _locked_inodes() -> set[int]:
