@@ -11,15 +11,16 @@ from pathlib import Path
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE, signal.SIGCHLD, signal.SIGALRM)
 _LIMITS = ("RLIMIT_AS", "RLIMIT_CORE", "RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE")
-_HARMLESS = {"PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT"}
-"""Ray sets the second in whatever connects to it; only breakpoint() reads it."""
+_MAY_CHANGE = ("PYTEST_CURRENT_TEST", "PYTHONBREAKPOINT", "RAY_")
+"""Beginnings of names. Ray sets the second in whatever connects to it, and only breakpoint() reads it. Of its own
+variables it reads some once in a process: what was set for the first connection has to stay for the next one."""
 
 
 def process_state() -> dict[str, object]:
     """Return by name what every later test and every child of this process would meet."""
     ray = sys.modules.get("ray")
     return {
-        **{f"${name}": value for name, value in os.environ.items() if name not in _HARMLESS},
+        **{f"${name}": value for name, value in os.environ.items() if not name.startswith(_MAY_CHANGE)},
         **{f"handler of {signum.name}": signal.getsignal(signum) for signum in _SIGNALS},
         **{name: resource.getrlimit(getattr(resource, name)) for name in _LIMITS},
         "working directory": str(Path.cwd()),

@@ -16,7 +16,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import psutil
 import pytest
@@ -258,7 +257,7 @@ def phase_becomes(pool: Pool, worker: int, phase: str) -> bool:
 @pytest.fixture(scope="module")
 def four_gpus() -> Iterator[None]:
     """One Ray cluster of this machine that says it has four GPUs."""
-    with patch.dict(os.environ), connected(num_gpus=4):  # what Ray and we set for it is of no other test file
+    with connected(num_gpus=4):
         yield
     with warnings.catch_warnings():
         # Ray terminates its servers without waiting for them, which Python reports when it drops their handles.
