@@ -104,7 +104,12 @@ def watched(space: Path, sampler: str, out: Path) -> Watching:
 
 def table(found: Mapping[str, Watching]) -> str:
     """Return what was said after the first trial of each sweep, beside what came."""
-    rows = ["| sweep | said | came | off | trials: said, came |", "|---|---|---|---|---|"]
+    rows = [
+        "What was said after the first of a simulated sweep's trials, and what came:",
+        "",
+        "| sweep | said | came | off | trials: said, came |",
+        "|---|---|---|---|---|",
+    ]
     for name, view in found.items():
         first, came_s = view.said[0], view.last_s - view.said[0].at_s
         off = f"{first.off(came_s):+.0%}" if first.off(came_s) else "no"
