@@ -28,11 +28,12 @@ eval_sets: {chat: chat}
 engines: {sim: sim}
 """
 TWO = """\
+# Long enough answers for a trial to last while a server is told to end.
 target: simulated
 drafts:
   - {name: good, method: draft_model, model: good, k: [2]}
 load_points:
-  - {eval_set: chat, temperature: 0, concurrency: [1], max_tokens: 8, num_prompts: 2}
+  - {eval_set: chat, temperature: 0, concurrency: [1], max_tokens: 400, num_prompts: 2}
 protocol: {repeats: 3, lives: 1}
 """
 ORDER = {"target": "small", "space": "two", "engine": "sim"}
@@ -86,11 +87,11 @@ class Served:
 
 @pytest.fixture
 def serve() -> Iterator[Callable[..., Served]]:
-    """`serve(options)` -> Served; closed in the end."""
+    """`serve(options, limiter)` -> Served; closed in the end."""
     made: list[Served] = []
 
-    def start(options: dict[str, Any], **changes: Any) -> Served:
-        made.append(Served({**options, **changes}))
+    def start(options: dict[str, Any], limiter: Limiter | None = None, **changes: Any) -> Served:
+        made.append(Served({**options, **changes}, limiter))
         return made[-1]
 
     yield start

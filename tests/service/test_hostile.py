@@ -16,6 +16,7 @@ from tests.service.conftest import BOTH, ORDER, READ, SLUG, SWEEP, Served
 from tuner.registry import Registry
 from tuner.service.allowed import Order
 from tuner.service.guard.body import MOST_BYTES
+from tuner.service.guard.rates import GUESSING, READING, Limiter, Rate
 from tuner.service.queue.waiting import MOST_WAITING
 
 NAMES = [
@@ -217,10 +218,13 @@ def test_a_body_without_a_length_is_read_no_further_than_the_limit(served: Serve
     sees="Too many requests, and when to ask again.",
     keeps="Other clients are served; what waits goes on waiting.",
 )
-@pytest.mark.parametrize("token", ["wrong" * 8, READ])
-def test_a_client_that_asks_too_often_waits(served: Served, token: str) -> None:
-    answers = [served.ask("GET", "/v1/sweeps/x", token) for _ in range(300)]
-    assert answers[-1].status_code == 429
+@pytest.mark.parametrize(("token", "rate", "status"), [("wrong" * 8, GUESSING, 401), (READ, READING, 404)])
+def test_a_client_that_asks_too_often_waits(
+    serve: Callable[..., Served], setup: dict[str, Any], token: str, rate: Rate, status: int
+) -> None:
+    served = serve(setup, Limiter(clock=lambda: 0.0))  # all in one moment, however long this machine takes
+    answers = [served.ask("GET", "/v1/sweeps/x", token) for _ in range(rate.burst + 1)]
+    assert [answer.status_code for answer in answers] == [status] * rate.burst + [429]
     assert int(answers[-1].headers["retry-after"]) >= 1
     assert served.ask("GET", "/v1/sweeps", BOTH).status_code == 200
 
