@@ -6,7 +6,6 @@ import ast
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from string import Formatter
 
@@ -17,15 +16,10 @@ from hypothesis import strategies as st
 
 import tuner
 import tuner.report
-from tests.page.page_building import given as page_given
-from tests.page.page_building import trials
 from tests.page.reading_html import Element, read
 from tuner.cli.report import report
 from tuner.page.chinese import CHINESE, PHRASES, SAID
 from tuner.page.english import ENGLISH
-from tuner.page.sections.basis import memory_blocks
-from tuner.page.view import Points
-from tuner.records import Level, Notice
 
 PACKAGE = Path(tuner.__file__).parent
 RECORDED = Path(__file__).parents[1] / "data" / "h200-14b-grid"
@@ -264,28 +258,6 @@ def page_texts(element: Element) -> Iterator[str]:
 )
 def test_parts_are_told_by_themselves(text: str, told: str) -> None:
     assert CHINESE.told(text) == told
-
-
-def test_what_preflight_planned_of_memory_is_told_whole() -> None:
-    what = (
-        "good K=5 is tight in the 20.0 GiB that it may use of NVIDIA L4: only 0.31 GiB are spare, and 1.20 GiB of the "
-        "plan are estimates; 8 requests of 300 or more tokens need 2400 tokens of KV cache and 1200 are left: requests "
-        "will wait or be preempted"
-    )
-    step = "max_model_len 2048 or less fits, or gpu_memory_utilization 0.95 is enough, the other settings as they are."
-    noticed = (
-        Notice("memory_tight", Level.WARNING, "good", what, step),
-        Notice("memory_unknown", Level.HINT, "weak", "its memory cannot be planned: it has no num_hidden_layers"),
-    )
-    of = page_given(trials(), notices=noticed)
-    english, chinese = (
-        next(block for block in memory_blocks(replace(of, words=words)) if isinstance(block, Points)).items
-        for words in (ENGLISH, CHINESE)
-    )
-    assert english[0] == f"Planned from the models' files: {what}. What to change: {step}"
-    assert english[1] == f"Planned from the models' files, weak: {noticed[1].what}."
-    names = {"NVIDIA", "good", "weak"}
-    assert [word for text in chinese for word in english_left(text) if word not in names] == []
 
 
 @pytest.mark.parametrize(
