@@ -33,7 +33,7 @@ from tuner.engine.process import (
 from tuner.errors import EngineCrashed, EngineStuck, EngineTimeout, WrongServer
 
 FAKES = Path(__file__).with_name("fakes")
-NOTICED_S = 2.0
+NOTICED_S = 10.0
 GONE_S = 120.0  # A leaked process would stay for longer; a busy machine may need seconds.
 
 Make = Callable[..., Launch]
@@ -186,7 +186,7 @@ def test_memory_that_does_not_return_is_said_unless_something_else_went_wrong(
 @fault(
     Group.ENGINE,
     "crashes at start while its port accepts and stays silent",
-    sees="`crashed`, with the first causal line of its log, within two seconds",
+    sees="`crashed`, with the first causal line of its log, within seconds",
     keeps="the other candidates; none of its processes",
 )
 @pytest.mark.parametrize("silent_port", [False, True], ids=["nobody-listens", "port-accepts-but-is-silent"])
