@@ -2,11 +2,14 @@
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 import yaml
 
@@ -15,6 +18,7 @@ from tuner.analysis.losslessness import sameness
 from tuner.engine.process import Launch, free_port
 from tuner.records import REFERENCE_REPEAT, Role, SameOutput, Verdict
 from tuner.store import read_run
+from tuner.store.reading import STATUS_FILE
 
 SPACE = """
 description: The smallest sweep that takes every turn, for CI.
@@ -109,6 +113,36 @@ def test_the_same_sweep_again_measures_nothing(swept: tuple[dict[str, Any], Path
     again = tuner("sweep", "demo:target", "--space", "ci.yaml", "--out", "run", "--json", cwd=run.parent)
     closing = json.loads(again.stdout.splitlines()[-1])
     assert (again.returncode, closing["engine_starts"], closing["trials"]) == (0, 0, 0)
+
+
+@pytest.mark.real
+def test_ctrl_c_under_load_ends_within_15_seconds_and_leaves_no_engine(tmp_path: Path) -> None:
+    assert tuner("models", "demo", cwd=tmp_path).returncode == 0
+    (tmp_path / "ci.yaml").write_text(SPACE.replace("max_tokens: 24", "max_tokens: 300"))
+    command = [sys.executable, "-m", "tuner", "sweep", "demo:target", "--space", "ci.yaml", "--out", "run", "--json"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as driver:
+        try:
+            wait_until_measuring(driver, tmp_path / "run" / STATUS_FILE)
+            below = psutil.Process(driver.pid).children(recursive=True)
+            assert any("vllm" in " ".join(process.cmdline()) for process in below)
+            began_s = time.monotonic()
+            driver.send_signal(signal.SIGINT)
+            out, said = driver.communicate(timeout=60)
+            took_s = time.monotonic() - began_s
+        finally:
+            driver.kill()
+    assert (driver.returncode, "Traceback" in said) == (130, False), said
+    assert json.loads(out.splitlines()[-1])["exit_code"] == 130
+    assert took_s < 15
+    assert not psutil.wait_procs(below, 1.0)[1]
+
+
+def wait_until_measuring(driver: subprocess.Popen[str], status: Path, limit_s: float = 500.0) -> None:
+    """Return once the sweep's engine answers requests of a load point."""
+    deadline_s = time.monotonic() + limit_s
+    while not (status.is_file() and "demo c=1" in status.read_text()):
+        assert driver.poll() is None and time.monotonic() < deadline_s
+        time.sleep(0.5)
 
 
 def metrics_of(run: Path, serve_file: str) -> str:
