@@ -152,7 +152,7 @@ def launch_of(job: Job, candidate: Candidate, folder: Path) -> Launch:
         log_path=folder / "engine.log",
         port=port,
         served_name=served_name,
-        api_key=engine_api_key(user_cache()),
+        api_key=engine_api_key(job.engine.version, user_cache()),
         start_timeout_s=job.space.protocol.start_timeout_s,
         stall_timeout_s=job.space.protocol.stall_timeout_s,
         version=job.engine.version,
