@@ -8,6 +8,8 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.apart import apart
+from tuner.analysis.metrics import trial_figures
+from tuner.analysis.step_growth import measured_growth
 from tuner.records import LoadPoint, Role, Trial
 
 C1 = LoadPoint("chat", 1, 33)
@@ -74,3 +76,19 @@ def test_a_draft_that_did_not_start_is_named_until_it_does(make_trial: Make) -> 
 
 def test_candidates_with_a_draft_model_say_nothing_of_verification(make_trial: Make) -> None:
     assert apart([make_trial(0, loads=(C1,)), make_trial(1, k=2, loads=(C1,))], (C1,)).verification == ()
+
+
+def test_all_lives_of_the_baseline_count_as_they_do_for_speedups(make_trial: Make) -> None:
+    """Lives of 20 and 12.8 ms: their mean is 16, and their drift widens what is told by it."""
+    first = make_trial(0, tpot=lambda _l, i, _r: 0.02 * 1.01**i / 1.01**2.5, loads=(C1,))
+    again = make_trial(6, tpot=lambda _l, i, _r: 0.0128 * 1.01**i / 1.01**2.5, loads=(C1,), role=Role.BASELINE_AGAIN)
+    ngram = make_trial(1, k=2, draft="ngram", method="ngram", tpot=0.01, acceptance=[0.5, 0.25], loads=(C1,))
+    found = apart([first, ngram, again, alone(make_trial, 0.0025)], (C1,))
+    (row,), (checked,) = found.drafts, found.verification
+    assert row.target_tpot.value == pytest.approx(0.016)
+    assert row.ratio.value == pytest.approx(6.4)
+    assert row.ratio.low is not None and row.ratio.low < 0.0128 / 0.0025
+    assert row.rules == (None, None), "the lives differ by more than what would tell"
+    growth = measured_growth(trial_figures(ngram, first, again).loads[0])
+    assert growth is not None
+    assert checked.growth.value == pytest.approx(growth.value), "both are in plain steps of the same lives"

@@ -99,6 +99,26 @@ def test_what_is_impossible_by_its_mean_says_from_where_it_might_not_be() -> Non
     assert "3.10 tokens" in found.note and "no more than 3" in found.note
 
 
+# --- several lives of the baseline ---------------------------------------------------------------------------------
+
+
+def test_seconds_and_ratios_are_of_the_same_lives(make_trial: Make) -> None:
+    """Lives of 20 and 12.8 ms have a mean of 16: a step of 2 tokens at 12 ms each is 24 ms, 1.5 plain ones."""
+    first, again = make_trial(0), make_trial(3, tpot=0.0128, role=Role.BASELINE_AGAIN)
+    candidate = make_trial(1, k=2, tpot=0.012, acceptance=[0.75, 0.25])
+    figures = [trial_figures(first, None, again), trial_figures(candidate, first, again)]
+    (row,) = breakeven(figures, (LOAD,), NOTHING)
+    assert row.plain_tpot.value == pytest.approx(0.016)
+    assert row.plain_tpot.note == "geometric mean of its lives"
+    one, two = row.cells
+    assert two.step_s == pytest.approx(0.024)
+    assert two.growth.value == pytest.approx(1.5)
+    assert one.step_s == pytest.approx(0.024), "at most that of the measured K"
+    (alone,) = breakeven([trial_figures(first, None), trial_figures(candidate, first)], (LOAD,), NOTHING)
+    assert alone.plain_tpot.value == pytest.approx(0.02)
+    assert alone.plain_tpot.note == ""
+
+
 # --- whole runs -------------------------------------------------------------------------------------------------------
 
 
@@ -190,7 +210,6 @@ def test_drafts_and_engine_arguments_stay_apart_and_schedules_stay_out(make_tria
     ]
     found = rows(trials)
     assert [(row.draft_name, len(row.cells)) for row in found] == [("good", 2), ("weak", 2), ("good", 1)]
-    assert found[2].plain_tpot.value is None, "no baseline with these arguments"
 
 
 def test_the_recorded_run_by_hand() -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from statistics import geometric_mean
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tuner.analysis.apart import Apart, apart
 from tuner.analysis.findings import findings
@@ -79,3 +82,28 @@ def test_a_step_shorter_than_a_plain_one_has_no_other_part(make_trial: Make) -> 
 def test_nothing_is_said_of_a_candidate_without_a_baseline_of_its_own(make_trial: Make) -> None:
     trials = [make_trial(0, loads=[LOAD]), make_trial(1, k=2, loads=[LOAD], args={"max_num_seqs": 8})]
     assert splits(trials) == []
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    st.lists(st.floats(0.005, 0.05), min_size=1, max_size=2), st.lists(st.floats(0.005, 0.05), min_size=2, max_size=2)
+)
+def test_a_step_is_its_own_seconds_however_the_baseline_drifted(
+    make_trial: Make, lives: list[float], tpots: list[float]
+) -> None:
+    """The seconds of a step are its TPOT times its tokens; those of a plain step are of all lives, as ratios are."""
+    trials = [make_trial(0, loads=[LOAD], tpot=lives[0])]
+    trials += [
+        make_trial(k, k=k, loads=[LOAD], tpot=tpot, acceptance=[0.6, 0.4][:k]) for k, tpot in enumerate(tpots, start=1)
+    ]
+    trials += [make_trial(3 + i, loads=[LOAD], tpot=tpot, role=Role.BASELINE_AGAIN) for i, tpot in enumerate(lives[1:])]
+    mean = geometric_mean(lives)
+    found = splits(trials)
+    assert len(found) == 2
+    for split in found:
+        tokens = split.load.figures["effective_tokens_per_step"].value or 0.0
+        step = tpots[split.candidate.k - 1] * tokens
+        assert split.step_s == pytest.approx(step)
+        assert split.plain_s == pytest.approx(min(step, mean))
+        assert split.growth.value == pytest.approx(step / mean)
+        assert split.plain_s + split.rest_s == pytest.approx(split.step_s)

@@ -8,11 +8,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from tuner.analysis.life import LATENCIES, load_view
+from tuner.analysis.life import load_view
 from tuner.analysis.metrics import counter_figures
-from tuner.analysis.statistics import Column, Estimate, Spread, combined, mean_estimate, ratio_figure, undefined
+from tuner.analysis.paired import allowance, baseline_spread, drift_estimate, widened
+from tuner.analysis.screening import compared_baselines, place_of
+from tuner.analysis.statistics import (
+    Column,
+    Estimate,
+    Spread,
+    combined,
+    mean_estimate,
+    mean_over_lives,
+    ratio_figure,
+    undefined,
+)
 from tuner.records import Candidate, Figure, LoadPoint, Role, Trial
 
 RULES = (5.0, 10.0)
@@ -66,15 +77,15 @@ class Apart:
 def apart(trials: Sequence[Trial], load_points: Sequence[LoadPoint]) -> Apart:
     """Return the figures of every draft that was served alone, and of n-gram, at each load point.
 
-    Each is compared with the first life of the baseline on its own device with its own engine arguments.
+    Each is compared with the geometric mean of the lives of the baseline on its own device with its own engine
+    arguments, as speedups are, and widened by their drift as speedups are (see paired).
     """
     failed = {t.record.served: t.record.failure.message for t in trials if t.record.served and t.record.failure}
     worked = [trial for trial in trials if trial.record.ok]
+    baselines = compared_baselines(trials)
     drafts, verification = [], []
     for trial in worked:
-        record, plain = trial.record, _plain(worked, trial)
-        if plain is None:
-            continue
+        record, plain = trial.record, baselines.get(place_of(trial), ())
         spec = record.candidate.speculation
         for point in load_points:
             if record.role is Role.DRAFT_ALONE:
@@ -85,20 +96,8 @@ def apart(trials: Sequence[Trial], load_points: Sequence[LoadPoint]) -> Apart:
     return Apart(tuple(drafts), tuple(verification), {d: why for d, why in failed.items() if d not in served})
 
 
-def _plain(trials: Sequence[Trial], trial: Trial) -> Trial | None:
-    place = (trial.record.worker.device_key, trial.record.candidate.args_key)
-    return next(
-        (
-            t
-            for t in trials
-            if t.record.role is Role.BASELINE and (t.record.worker.device_key, t.record.candidate.args_key) == place
-        ),
-        None,
-    )
-
-
-def _draft(trial: Trial, plain: Trial, point: LoadPoint) -> list[DraftApart]:
-    draft, target = _estimate(trial, point), _estimate(plain, point)
+def _draft(trial: Trial, plain: Sequence[Trial], point: LoadPoint) -> list[DraftApart]:
+    draft, target = _estimate([trial], point), _estimate(plain, point)
     if draft is None or target is None:
         return []
     ratio = _ratio(target, draft)
@@ -114,8 +113,8 @@ def _draft(trial: Trial, plain: Trial, point: LoadPoint) -> list[DraftApart]:
     ]
 
 
-def _verification(trial: Trial, plain: Trial, point: LoadPoint) -> list[Verification]:
-    view, own, base = load_view(trial, point.key), _estimate(trial, point), _estimate(plain, point)
+def _verification(trial: Trial, plain: Sequence[Trial], point: LoadPoint) -> list[Verification]:
+    view, own, base = load_view(trial, point.key), _estimate([trial], point), _estimate(plain, point)
     if view is None or own is None or base is None:
         return []
     counts = counter_figures(view.repeats)
@@ -128,26 +127,28 @@ def _verification(trial: Trial, plain: Trial, point: LoadPoint) -> list[Verifica
     return [Verification(trial.record.candidate, point, step, growth, counts["draft_coverage"])]
 
 
-def _estimate(trial: Trial, point: LoadPoint) -> Estimate | None:
-    """Return the mean log TPOT with the standard error over prompts and repeats."""
-    view = load_view(trial, point.key)
-    if view is None:
+def _estimate(lives: Sequence[Trial], point: LoadPoint) -> Estimate | None:
+    """Return the mean log TPOT of some lives of one engine with the standard error over prompts and repeats."""
+    views = [view for life in lives if (view := load_view(life, point.key)) is not None and view.tpot_by_prompt]
+    if not views:
         return None
-    logs = {prompt: math.log(seconds) for prompt, seconds in view.tpot_by_prompt.items()}
-    return mean_estimate([Column(logs, spreads=(view.repeat_spread(LATENCIES["tpot_s"]),))])
+    logs = {p: math.log(seconds) for p, seconds in mean_over_lives([view.tpot_by_prompt for view in views]).items()}
+    drift = drift_estimate(views)
+    mean = mean_estimate([Column(logs, spreads=(baseline_spread(views),))])
+    return widened(mean, allowance(drift.mean if drift else None))
 
 
 def _ratio(top: Estimate, bottom: Estimate) -> Estimate:
     """Return the difference of two independent means: variances add up, Welch-Satterthwaite."""
-    mean, n = top.mean - bottom.mean, min(top.n, bottom.n)
+    mean, n, drift = top.mean - bottom.mean, min(top.n, bottom.n), top.allowance + bottom.allowance
     if top.se is None or bottom.se is None:
         return Estimate(mean, None, 0.0, n)
     both = combined([Spread(top.se**2, top.df), Spread(bottom.se**2, bottom.df)])
-    return Estimate(mean, math.sqrt(both.variance), both.df, n)
+    return Estimate(mean, math.sqrt(both.variance), both.df, n, drift)
 
 
 def _plus(estimate: Estimate, shift: float) -> Estimate:
-    return Estimate(estimate.mean + shift, estimate.se, estimate.df, estimate.n)
+    return replace(estimate, mean=estimate.mean + shift)
 
 
 def _reaches(ratio: Estimate, rule: float) -> bool | None:

@@ -25,6 +25,8 @@ from tuner.analysis.step_growth import (
     draft_time,
     growth_at,
     measured_growth,
+    plain_time,
+    step_time,
     with_draft_speed,
 )
 from tuner.records import Candidate, Figure, LoadFigures, LoadPoint, TrialFigures
@@ -33,6 +35,7 @@ SPEEDUPS = (1.0, 1.5, 2.0)
 """What is asked for: to pay, to reach 1.5x and 2x."""
 TOKENS = "speedup x growth of the step"
 ACCEPTANCE = "alpha from E = (1 - alpha^(K+1)) / (1 - alpha)"
+PLAIN = "TPOT x speedup, of the candidate with the smallest K"
 CEILING = "(K + 1) / growth of the step"
 _SCHEDULE = "num_speculative_tokens_per_batch_size"
 _HALVINGS = 60
@@ -69,7 +72,7 @@ class Need:
 class Cell:
     """One K at one load point.
 
-    growth: of a step, in plain steps.  step_s: its time, seconds, None where the baseline has no TPOT.
+    growth: of a step, in plain steps.  step_s: its time, seconds: as it was measured, else growth x plain_tpot.
     ceiling: speedup with every token accepted.  has_tokens, has_acceptance: of the measured draft in the same terms as
     the needs, None at a K that it did not run at.
     """
@@ -88,7 +91,8 @@ class Cell:
 class Breakeven:
     """One draft at one load point, K ascending from 1.
 
-    candidate: the first of those that it rests on.  plain_tpot: of no speculation.
+    candidate: the first of those that it rests on.  plain_tpot: of no speculation, as that candidate's speedup refers
+    to it: over all lives that its baseline has there. Its note says which; without an interval of its own.
     draft_time: what the draft takes for one token, in plain steps; None where it is not told from verification.
     draft_speed: how many times as fast as the measured one the draft is taken to be, None as measured.
     """
@@ -176,7 +180,7 @@ def breakeven(
             first = candidates[min(measured)]
             drafting = _draft_time(first.candidate, load, measured, timed_apart)
             if draft_speed is None or drafting is not None:
-                plain = _plain_tpot(trials, first, load)
+                plain = _plain_tpot(first, at_load[min(measured)])
                 steps = {k: _step(k, measured, drafting, draft_speed) for k in ks}
                 cells = tuple(_cell(k, *steps[k], plain, at_load.get(k) if k in measured else None) for k in ks)
                 found.append(Breakeven(first.candidate, load, plain, cells, drafting, draft_speed))
@@ -194,11 +198,12 @@ def _drafts(trials: Sequence[TrialFigures]) -> list[dict[int, TrialFigures]]:
     return list(groups.values())
 
 
-def _plain_tpot(trials: Sequence[TrialFigures], of: TrialFigures, load: LoadPoint) -> Figure:
-    place = (of.device_key, of.candidate.args_key)
-    plain = (t for t in trials if not t.candidate.k and (t.device_key, t.candidate.args_key) == place)
-    found = next((figures for trial in plain if (figures := load_figures(trial, load)) is not None), None)
-    return found.figures["tpot_s"] if found else undefined("s", "tpot_s", "no baseline at this load point")
+def _plain_tpot(trial: TrialFigures, load: LoadFigures) -> Figure:
+    lives = "over the fresh lives of its baseline" if trial.lives > 1 else ""
+    if not lives and "baseline_drift" in load.figures:
+        lives = "geometric mean of its lives"
+    speedup = load.figures["speedup_tpot"]
+    return Figure(plain_time(load), "s", PLAIN, speedup.n, speedup.n_of, note=lives)
 
 
 def _draft_time(
@@ -230,11 +235,12 @@ def _step(
 
 def _cell(k: int, growth: Figure, basis: Basis, plain: Figure, own: LoadFigures | None) -> Cell:
     has = own.figures["effective_tokens_per_step"].value if own else None
+    told = None if plain.value is None or growth.value is None else growth.value * plain.value
     return Cell(
         k=k,
         basis=basis,
         growth=growth,
-        step_s=None if plain.value is None or growth.value is None else growth.value * plain.value,
+        step_s=step_time(own) if own and basis is Basis.MEASURED else told,
         ceiling=_ceiling(k, growth),
         needs=tuple(need(speedup, k, growth, basis) for speedup in SPEEDUPS),
         has_tokens=has,

@@ -58,9 +58,8 @@ def screening(
     What is found against a candidate in a fresh life bars it here too, so that the next best takes its place.
     Raises NothingMeasured if no baseline worked: there is nothing to compare with.
     """
-    screened_roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
-    worked = tuple(trial for trial in trials if trial.record.ok and trial.record.role in screened_roles)
-    baselines = baseline_lives(_of_the_selection(worked))
+    worked = _screened(trials)
+    baselines = compared_baselines(trials)
     if not baselines:
         raise _nothing_measured(trials)
     goal = goal or Goal()
@@ -109,6 +108,16 @@ def failure_told(trial: Trial) -> str:
     """Return why a trial gave no figures, and what to do about it."""
     failure = trial.record.failure
     return " ".join((failure_words(trial), failure.advice)) if failure and failure.advice else failure_words(trial)
+
+
+def _screened(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    roles = (Role.BASELINE, Role.CANDIDATE, Role.BASELINE_AGAIN)
+    return tuple(trial for trial in trials if trial.record.ok and trial.record.role in roles)
+
+
+def compared_baselines(trials: Sequence[Trial]) -> dict[Place, tuple[Trial, ...]]:
+    """Return the lives of each baseline that speedups of single lives are over, by place."""
+    return baseline_lives(_of_the_selection(_screened(trials)))
 
 
 def _of_the_selection(worked: Sequence[Trial]) -> list[Trial]:

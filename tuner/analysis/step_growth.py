@@ -66,6 +66,22 @@ def measured_growth(load: LoadFigures) -> Figure | None:
     )
 
 
+def step_time(load: LoadFigures) -> float | None:
+    """Return what a step of a candidate took, seconds: its own TPOT x its tokens per step; None without counters."""
+    own, tokens = load.figures["tpot_s"].value, load.figures["effective_tokens_per_step"].value
+    return None if own is None or tokens is None else own * tokens
+
+
+def plain_time(load: LoadFigures) -> float | None:
+    """Return the TPOT of no speculation that a candidate's ratios refer to, seconds: its own TPOT x its speedup.
+
+    Where the baseline has several lives, that is their geometric mean and none of theirs: a ratio to all of them times
+    the seconds of one would be the time of nothing that ran.
+    """
+    own, speedup = load.figures["tpot_s"].value, load.figures.get("speedup_tpot")
+    return None if own is None or speedup is None or speedup.value is None else own * speedup.value
+
+
 def growth_at(k: int, measured: Mapping[int, Figure], draft_time: Figure | None) -> tuple[Figure, Basis]:
     """Return the growth of a step of `k` tokens, and where it comes from.
 

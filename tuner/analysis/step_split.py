@@ -1,9 +1,10 @@
 """What the time of one speculating step goes to, as far as the measurements tell the parts from one another. Pure.
 
 A step of K tokens takes t = TPOT x effective tokens per step. At least a plain step of it is the target's own pass, the
-baseline's TPOT at the same load point. K passes of the draft are known where the draft was served alone. n-gram's step
-of the same K shows what a longer verification takes, together with what the engine adds to any speculation; without the
-draft served alone, drafting is what a step takes beyond that. What is left over could not be told apart.
+TPOT of no speculation that the speedup refers to (plain_time). K passes of the draft are known where the draft was
+served alone. n-gram's step of the same K shows what a longer verification takes, together with what the engine adds to
+any speculation; without the draft served alone, drafting is what a step takes beyond that. What is left over could not
+be told apart.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from tuner.analysis.apart import Apart, DraftApart, Verification
-from tuner.analysis.step_growth import FULL_COVERAGE, draft_time, measured_growth
+from tuner.analysis.step_growth import FULL_COVERAGE, draft_time, measured_growth, plain_time
 from tuner.records import Candidate, Figure, LoadFigures, TrialFigures
 
 
@@ -42,7 +43,7 @@ def step_splits(trials: Sequence[TrialFigures], apart: Apart) -> tuple[StepSplit
         split
         for trial in trials
         for load in trial.loads
-        if trial.candidate.speculation and (split := _split(trial, load, trials, apart, growths)) is not None
+        if trial.candidate.speculation and (split := _split(trial, load, apart, growths)) is not None
     )
 
 
@@ -69,11 +70,10 @@ def _line(trial: TrialFigures, load: LoadFigures) -> _Line:
 def _split(
     trial: TrialFigures,
     load: LoadFigures,
-    trials: Sequence[TrialFigures],
     apart: Apart,
     growths: Mapping[_Line, Mapping[int, Figure]],
 ) -> StepSplit | None:
-    growth, plain_s = measured_growth(load), _plain_s(trial, load, trials)
+    growth, plain_s = measured_growth(load), plain_time(load)
     if growth is None or growth.value is None or plain_s is None:
         return None
     draft, ngram = _draft(trial, load, apart), _ngram(trial, load, apart)
@@ -98,17 +98,6 @@ def _split(
         verification_s=None if checking is None else checking * plain_s,
         rest_s=left * plain_s,
     )
-
-
-def _plain_s(trial: TrialFigures, load: LoadFigures, trials: Sequence[TrialFigures]) -> float | None:
-    """Return the TPOT of no speculation on the same device with the same arguments; the first life counts."""
-    for other in trials:
-        same = (other.device_key, other.candidate.args_key) == (trial.device_key, trial.candidate.args_key)
-        if same and not other.candidate.k:
-            at = next((o for o in other.loads if o.load_point.key == load.load_point.key), None)
-            if at is not None and at.figures["tpot_s"].value is not None:
-                return at.figures["tpot_s"].value
-    return None
 
 
 def _draft(trial: TrialFigures, load: LoadFigures, apart: Apart) -> DraftApart | None:

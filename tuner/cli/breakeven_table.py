@@ -50,7 +50,8 @@ def _names(found: Sequence[Breakeven]) -> list[str]:
 
 
 def _about(row: Breakeven) -> str:
-    parts = [f"no speculation: {milliseconds(row.plain_tpot)} a token"]
+    lives = f" ({row.plain_tpot.note})" if row.plain_tpot.note else ""
+    parts = [f"no speculation: {milliseconds(row.plain_tpot)} a token{lives}"]
     if row.draft_speed is not None:
         parts.append(f"as if the draft were {row.draft_speed:g} times as fast as the measured one")
     if row.draft_time is not None:

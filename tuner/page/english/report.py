@@ -130,7 +130,8 @@ REPORT = {
     # --- steps
     "steps_about": (
         "A step is one pass of the target over the proposed tokens, with the drafting before it: TPOT times tokens "
-        "per step. At least a plain step of it is the target's own pass, as without speculation."
+        "per step. At least a plain step of it is the target's own pass, as without speculation. Where the baseline "
+        "had several lives, a plain step is their geometric mean, which speedups refer to as well."
     ),
     "steps_together": (
         "Drafting, longer verification and what the engine adds were not told apart: that takes the draft served "
