@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from tuner.analysis.findings import findings as analyse
 from tuner.analysis.floor import floor_figures
@@ -28,6 +27,7 @@ from tuner.report_page import report_markdown, report_parts
 from tuner.report_sections.apart import apart_section
 from tuner.report_sections.dragged import dragged_section
 from tuner.report_sections.fixed import fixed_section, fixed_warnings
+from tuner.report_sections.next_step import NextStep, next_steps
 from tuner.report_sections.noise import noise_section
 from tuner.space.traffic import by_temperature, not_covered
 from tuner.store import Manifest, read_run
@@ -38,9 +38,6 @@ from tuner.upgrade import kept_last
 from tuner.upgrade.against import against_last, against_section
 from tuner.upgrade.begun import Begun, begun_section
 from tuner.words import unfinished_words
-
-if TYPE_CHECKING:
-    pass
 
 REPORT = "report.md"
 PLOTS = "plots"
@@ -171,9 +168,10 @@ def write_report(
             *left_section(left),
             *explanation_sections(explained, manifest),
         ]
+        steps = next_steps(findings, manifest, run)
         pictures = [plot.relative_to(run) for plot in plots] if words is ENGLISH else None
-        files[REPORT] = words.told_document(report_markdown(manifest, findings, trials, pictures, told))
-        files |= pages(_given(replace(found, findings=findings), told, files, words))
+        files[REPORT] = words.told_document(report_markdown(manifest, findings, trials, pictures, told, steps))
+        files |= pages(_given(replace(found, findings=findings), told, files, steps, words))
         for name, text in files.items():
             write_atomic(run / name, text.encode())
         for path in run.glob("*.yaml"):
@@ -187,7 +185,9 @@ def write_report(
     return Report(run, manifest, findings, again, explained, records, compared)
 
 
-def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str], words: Words) -> Given:
+def _given(
+    found: Analysed, told: Sequence[str], files: Mapping[str, str], steps: Sequence[NextStep], words: Words
+) -> Given:
     """Return what the HTML page is made of.  told: lines of Markdown on causes.  files: what deployment reads."""
     manifest, findings, trials = found.manifest, found.findings, found.trials
     return Given(
@@ -201,6 +201,7 @@ def _given(found: Analysed, told: Sequence[str], files: Mapping[str, str], words
         files=files,
         fingerprint=found.stored.fingerprint,
         words=words,
+        next_steps=tuple(steps),
     )
 
 

@@ -25,19 +25,11 @@ from tuner.report_sections.device import device_section
 from tuner.report_sections.diagnoses import diagnoses_section
 from tuner.report_sections.goal import goal_section
 from tuner.report_sections.lives import lives_section, rests_on_fresh_lives
+from tuner.report_sections.next_step import NextStep, next_words
 from tuner.report_sections.sameness import sameness_section
 from tuner.report_sections.schedule import schedule_headline, schedule_section
 from tuner.report_sections.surface import surface_section
-from tuner.words import (
-    distinguishing,
-    duration,
-    engine_words,
-    full_label,
-    milliseconds,
-    plain,
-    times,
-    verdict_words,
-)
+from tuner.words import distinguishing, duration, engine_words, full_label, milliseconds, plain, times, verdict_words
 
 _RATIOS = (
     "Speedup is baseline TPOT / candidate TPOT; the other ratios are candidate / baseline, so a TTFT ratio above 1 "
@@ -69,16 +61,18 @@ def report_markdown(
     trials: Sequence[Trial],
     plots: Sequence[Path] | None,
     explained: Sequence[str] = (),
+    steps: Sequence[NextStep] = (),
 ) -> str:
     """Return the page.
 
     plots: image paths relative to where the page will lie, None where its language is not that of their labels.
-    explained: sections on causes.
+    explained: sections on causes.  steps: what would decide open answers.
     """
     parts = report_parts(manifest, findings, trials)
     lines = [f"# Speculative decoding for {manifest.target}", ""]
     for answer in findings.answers:
         lines += [*_answer(answer, findings.finished), *schedule_headline(findings, answer.temperature), ""]
+    lines += [line for step in steps for line in (next_words(step), "")]
     lines += diagnoses_section(findings.diagnoses)
     if findings.warnings:
         lines += ["## What to keep in mind", "", *(f"- {warning}" for warning in findings.warnings), ""]
@@ -274,7 +268,8 @@ def _basis(manifest: RunManifest, findings: Findings, trials: Sequence[Trial]) -
 
 
 def _repeat(manifest: RunManifest) -> list[str]:
-    return [f"- repeat with: `{shlex.join(manifest.repeat_with)}`"] if manifest.repeat_with else []
+    command = shlex.join(manifest.repeat_with)
+    return [f"- measured with: `{command}` (to measure all of it again, give another `--out`)"] if command else []
 
 
 def _floor(findings: Findings) -> Iterator[str]:

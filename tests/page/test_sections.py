@@ -9,6 +9,7 @@ import pytest
 from tests.conftest import build_trial
 from tests.page.page_building import LOADS, categorised, given, speed, trials
 from tuner.page.build import page_view
+from tuner.page.english import ENGLISH
 from tuner.page.given import Given
 from tuner.page.sections.acceptance import acceptance_blocks
 from tuner.page.sections.answer import answer_blocks, deploy_blocks
@@ -226,7 +227,7 @@ def test_memory_shows_what_engines_said_and_nothing_else() -> None:
 
 def test_what_repeats_it_is_a_command(built: Given) -> None:
     blocks = list(repeat_blocks(built))
-    assert blocks[0] == Code("The command that measures it again", "tuner sweep 'org/a b'")
+    assert blocks[0] == Code(ENGLISH("repeat_with"), "tuner sweep 'org/a b'")
     facts = next(block for block in blocks if isinstance(block, Facts))
     assert dict(facts.rows)["engine lives"] == "1 baseline, 3 candidate, 1 baseline again"
     assert isinstance(next(repeat_blocks(given(repeat_with=()))), Text)

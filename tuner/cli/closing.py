@@ -17,6 +17,7 @@ from tuner.records import Answer, Failure, Json, LoadPoint, Metric, TrialFigures
 from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
 from tuner.report_sections.fixed import retried, retries
+from tuner.report_sections.next_step import next_steps
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
 
@@ -50,6 +51,9 @@ def closing_table(report: Report, width: int | None = None, words: Words = ENGLI
             console.print(told(f"note: {warning}"), style="yellow", markup=False, highlight=False)
         for trial, reason in report.findings.failed.items():
             console.print(told(f"failed: {trial}: {reason}"), style="red", markup=False, highlight=False)
+        for step in next_steps(report.findings, report.manifest, report.run):
+            console.print(told(f"next: {step.what}."), style="bold", markup=False, highlight=False)
+            console.print(f"  {step.command}", markup=False, highlight=False, soft_wrap=True)
         console.print(f"{told('artifact')}: {report.artifact}", markup=False, highlight=False, soft_wrap=True)
         console.print(f"{told('page')}: {report.run / PAGE}", markup=False, highlight=False, soft_wrap=True)
     return capture.get()

@@ -9,9 +9,10 @@ from dataclasses import replace
 from tuner.analysis.comparison import objective_speedup
 from tuner.explain.facts import AtTemperature
 from tuner.explain.figures import n_of, numbers, speedup
-from tuner.explain.lines import Code, Line, Section, Value, line
+from tuner.explain.lines import Code, Line, Quoted, Section, Value, line
 from tuner.export.artifact_recommended import files_of, served
 from tuner.records import Figure, Verdict
+from tuner.report_sections.next_step import next_step
 
 _SERVER = {"cpu": "python -m vllm.entrypoints.openai.api_server --config {file}"}
 """How vLLM is started, by build: the CPU build's `vllm serve` does not start; `vllm serve` for all others."""
@@ -98,8 +99,11 @@ def _deploy(at: AtTemperature) -> Iterator[Line | Code]:
         yield Code(_start(manifest.engine_build, f"{run}/{files.baseline if kept else files.speculate}"))
     if answer.best.k:
         yield line("deploy.watch", alerts=files.alerts)
-    if answer.verdict is Verdict.INCONCLUSIVE:
-        yield line("deploy.undecided")
+    step = next_step(answer, findings, manifest, facts.run)
+    if step is not None and findings.finished:
+        yield line("deploy.undecided", what=Quoted(step.what))
+        if step.command:
+            yield Code(step.command)
     if not findings.finished and manifest.repeat_with:
         yield line("deploy.go_on")
         yield Code(shlex.join(manifest.repeat_with))

@@ -200,7 +200,7 @@ MESSAGES = {
     "deploy.below": "Where the number of requests at once never goes above {up_to}, start the other file instead. "
     "vLLM has no switch for that limit; route so that it holds:",
     "deploy.watch": "`{alerts}` holds Prometheus rules: they tell when less is accepted than was measured here.",
-    "deploy.undecided": "To decide it, measure more: see what limits the certainty.",
+    "deploy.undecided": "This is not decided yet. {what}.",
     "deploy.go_on": "To finish the sweep, call the same command again; what is measured is kept:",
     "deploy.check": "After an upgrade of the engine, the driver or a model, ask whether this still holds:",
     "deploy.more": "Every figure with its n, and all tables: `{report}`.",
@@ -243,7 +243,7 @@ MESSAGES = {
     "next.answers_too_short": "judge by whole answers (`objective.metric: e2e`); shorter prompts or prefix caching "
     "help more.",
     "next.target_too_small": "do not speculate for it here; with enforce_eager, measure without that first.",
-    "next.noise_too_large": "measure more of what limits the certainty, see above.",
+    "next.noise_too_large": "measure again, with the command under what to do.",
     "next.k_too_long": "keep K where it is recommended, and leave the longer ones out.",
     "next.lives_differ": "let fresh lives decide (`protocol.lives: 4` or more); `tuner noise MODEL` says how many.",
     "next.settings_changed": "`tuner sweep MODEL --same-runner-baseline` measures what that costs without a draft.",

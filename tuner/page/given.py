@@ -9,6 +9,7 @@ from functools import cached_property
 from tuner.analysis.apart import Apart
 from tuner.page.words import Words
 from tuner.records import Candidate, Findings, Json, RunManifest, Trial
+from tuner.report_sections.next_step import NextStep
 from tuner.words import distinguishing
 
 
@@ -19,6 +20,7 @@ class Given:
     trials: those that the answer rests on.  subtitle: what was measured on what.  apart: draft and target timed apart.
     parts: tables of the Markdown report by name (see tuner.report_page.report_parts).  explained: its lines on causes.
     files: what deployment reads, name -> text.  fingerprint: what identifies the run.  words: in the page's language.
+    next_steps: what would decide open answers.
     """
 
     manifest: RunManifest
@@ -31,6 +33,7 @@ class Given:
     files: Mapping[str, str]
     fingerprint: Mapping[str, Json]
     words: Words
+    next_steps: tuple[NextStep, ...] = ()
 
     @cached_property
     def names(self) -> tuple[str, ...]:

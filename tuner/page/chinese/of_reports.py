@@ -68,7 +68,21 @@ OF_REPORTS = {
     "{set:w} (the first {n:d} of {of:d} prompts)": "{set}（{of} 个提示词里的前 {n} 个）",
     "{set:w} ({n:d} prompts)": "{set}（{n} 个提示词）",
     "tuner {version}, measured from {when} on": "tuner {version}，从 {when} 开始测量",
-    "repeat with: `{command}`": "重测命令：`{command}`",
+    "measured with: `{command}` (to measure all of it again, give another `--out`)": (
+        "测量所用的命令：`{command}`（要全部重新测量，就换一个 `--out`）"
+    ),
+    "Next step: {what:s}: `{command}`": "下一步：{what}：`{command}`",
+    "Next step: {what:s}.": "下一步：{what}。",
+    "Measure again in a new run directory when the machine is quiet": "等机器安静时，在新的运行目录里重新测量",
+    "Finish the sweep: what is measured is kept": "先把这次测量做完，已测的结果会保留",
+    "Mend what made the candidates fail and try them again": "先解决候选配置失败的原因，再试一次",
+    "Set {setting} in {file} and sweep again": "在 {file} 里设置 {setting}，再测一次",
+    "Copy the search space {space} from report.html to {file}, set {setting} in it and sweep with it": (
+        "把搜索空间 {space} 从 report.html 复制到 {file}，在里面设置 {setting}，再用它测量"
+    ),
+    "Write an eval set of about {n:d} prompts like yours to {file} and sweep with it": (
+        "把大约 {n} 个与你的流量相似的提示词写成评测集 {file}，再用它测量"
+    ),
     "reading the weights takes {a} of each decode step ({how}): {share} of the baseline's TPOT at concurrency 1": (
         "每个解码步里读权重要 {a}（{how}）：占基线在并发 1 时 TPOT 的 {share}"
     ),

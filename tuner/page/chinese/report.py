@@ -191,7 +191,7 @@ REPORT = {
     "pr_more_loads": "报告里还有 {n} 个负载点。",
     "pr_more_causes": "报告里还有 {n} 个原因。",
     # --- provenance
-    "repeat_with": "重新测量的命令",
+    "repeat_with": "测量所用的命令；换一个 --out 就会全部重新测量",
     "no_repeat": "这次运行没有记录它是用什么命令启动的。",
     "space_source": "搜索空间",
     "fact_target": "目标模型",

@@ -198,7 +198,7 @@ REPORT = {
     "pr_more_loads": "{n} more load points in the report.",
     "pr_more_causes": "{n} more causes in the report.",
     # --- provenance
-    "repeat_with": "The command that measures it again",
+    "repeat_with": "What it was measured with; with another --out it measures all of it again",
     "no_repeat": "The run does not say with which command it was started.",
     "space_source": "The search space",
     "fact_target": "target",

@@ -30,6 +30,8 @@ def answer_blocks(given: Given) -> Iterator[Block]:
         yield Text(given.words("not_finished"), banner=True)
     for answer in given.findings.answers:
         yield _card(given, answer)
+    for step in given.next_steps:
+        yield Code(step.what, step.command) if step.command else Text(f"{step.what}.")
 
 
 def _card(given: Given, answer: Answer) -> Card:
