@@ -14,8 +14,9 @@ def handlers() -> Iterator[None]:
     """After a stop the signals stay ignored, as the process is about to end; this one goes on."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     before = {signum: signal.getsignal(signum) for signum in signals}
-    # A background job of a non-interactive shell inherits an ignored SIGINT.
+    # A background job of a non-interactive shell inherits an ignored SIGINT, one of nohup an ignored SIGHUP.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
     for signum, handler in before.items():
         signal.signal(signum, handler)
