@@ -132,6 +132,17 @@ def test_where_nothing_pays(tmp_path: Path, make_trial: Make) -> None:
     assert "alerts.yaml" not in text  # there is nothing to watch
 
 
+def test_it_is_started_with_the_python_that_it_was_measured_with(tmp_path: Path, make_trial: Make) -> None:
+    command = ("/of mine/bin/python", "-m", "vllm.entrypoints.openai.api_server", "--model", "m")
+    trials = [make_trial(0, loads=LOADS), make_trial(1, k=2, loads=LOADS, tpot=tpot(2, 0.8))]
+    assert trials[0].record.engine is not None
+    engine = replace(trials[0].record.engine, command=command)
+    trials[0] = replace(trials[0], record=replace(trials[0].record, engine=engine))
+    run = tmp_path / "a run"
+    text = explain(run, trials, engine_build="cpu")
+    assert f"'/of mine/bin/python' -m vllm.entrypoints.openai.api_server --config '{run}/serve" in text
+
+
 def test_where_nothing_that_speculates_has_figures(tmp_path: Path, make_trial: Make) -> None:
     text = explain(tmp_path / "run", [make_trial(0, loads=LOADS), make_trial(1, k=2, failure="it died")])
     assert "No setting with speculation has figures to compare." in text

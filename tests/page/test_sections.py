@@ -11,6 +11,7 @@ from tests.page.page_building import LOADS, categorised, given, speed, trials
 from tuner.page.build import page_view
 from tuner.page.english import ENGLISH
 from tuner.page.given import Given
+from tuner.page.pull_request import pull_request_markdown
 from tuner.page.sections.acceptance import acceptance_blocks
 from tuner.page.sections.answer import answer_blocks, deploy_blocks
 from tuner.page.sections.basis import memory_blocks, repeat_blocks, sure_blocks
@@ -88,6 +89,21 @@ def test_environment_and_the_cpu_build_change_the_command() -> None:
     assert code.text == (
         "set -a; . ./serve.env; set +a\npython -m vllm.entrypoints.openai.api_server --config serve.yaml"
     )
+    assert "# with the Python that has vLLM" in pull_request_markdown(one)
+
+
+def test_the_python_that_measured_starts_it_where_it_was_measured() -> None:
+    """Its directory may have a space; what is read elsewhere knows no path of this machine."""
+    engine = ("/env of mine/bin/python", "-m", "vllm.entrypoints.openai.api_server", "--model", "m")
+    measured = [
+        replace(t, record=replace(t.record, engine=replace(t.record.engine, command=engine)))
+        for t in trials()
+        if t.record.engine is not None
+    ]
+    one = given(measured, engine_build="cpu")
+    code = next(block for block in deploy_blocks(one) if isinstance(block, Code))
+    assert code.text == "'/env of mine/bin/python' -m vllm.entrypoints.openai.api_server --config serve.yaml"
+    assert "env of mine" not in pull_request_markdown(one)
 
 
 def test_causes_and_warnings(built: Given) -> None:

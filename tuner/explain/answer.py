@@ -13,9 +13,7 @@ from tuner.explain.lines import Code, Line, Quoted, Section, Value, line
 from tuner.export.artifact_recommended import files_of, served
 from tuner.records import Figure, Verdict
 from tuner.report_sections.next_step import next_step
-
-_SERVER = {"cpu": "python -m vllm.entrypoints.openai.api_server --config {file}"}
-"""How vLLM is started, by build: the CPU build's `vllm serve` does not start; `vllm serve` for all others."""
+from tuner.report_sections.starting import measured_python, start_command
 
 
 def answer_section(at: AtTemperature) -> Section:
@@ -86,17 +84,18 @@ def _deploy(at: AtTemperature) -> Iterator[Line | Code]:
     facts, answer = at.facts, at.answer
     findings, manifest = facts.analysed.findings, facts.analysed.manifest
     run, files = shlex.quote(str(facts.run)), files_of(findings, answer)
+    python = measured_python(facts.analysed.records)
     if not facts.deployable:
         yield line("deploy.write_first")
         yield Code(f"tuner report {run}")
     starts, _ = served(findings, answer)
     yield line("deploy.speculate" if starts.k else "deploy.plain")
     yield Code(f"set -a; . {run}/serve.env; set +a")
-    yield Code(_start(manifest.engine_build, f"{run}/{files.serve}"))
+    yield Code(start_command(manifest, str(facts.run / files.serve), python))
     if answer.verdict is Verdict.SPECULATE_BELOW:
         kept = starts == answer.best
         yield line("deploy.above" if kept else "deploy.below", up_to=str(answer.up_to))
-        yield Code(_start(manifest.engine_build, f"{run}/{files.baseline if kept else files.speculate}"))
+        yield Code(start_command(manifest, str(facts.run / (files.baseline if kept else files.speculate)), python))
     if answer.best.k:
         yield line("deploy.watch", alerts=files.alerts)
     step = next_step(answer, findings, manifest, facts.run)
@@ -109,7 +108,3 @@ def _deploy(at: AtTemperature) -> Iterator[Line | Code]:
         yield Code(shlex.join(manifest.repeat_with))
     yield line("deploy.check")
     yield Code(f"tuner check {run}")
-
-
-def _start(build: str, file: str) -> str:
-    return _SERVER.get(build, "vllm serve --config {file}").format(file=file)

@@ -99,8 +99,8 @@ def _serve_files(findings: Findings, answer: Answer, target: str, cleaner: Clean
 
 def _serve(target: str, candidate: Candidate, about: str, name: str) -> str:
     start = (
-        f"Start: set -a; . ./{SERVE_ENV}; set +a; python -m vllm.entrypoints.openai.api_server --config {name}"
-        f"   (or vllm serve --config {name})"
+        f"Start, with the Python that has vLLM: set -a; . ./{SERVE_ENV}; set +a; "
+        f"python -m vllm.entrypoints.openai.api_server --config {name}   (or vllm serve --config {name})"
     )
     return serve_yaml(target, candidate, f"{about}\n{start}")
 

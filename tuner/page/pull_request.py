@@ -50,7 +50,9 @@ def _answer(given: Given, answer: Answer) -> Iterator[str]:
         yield from _table(given, answer.loads)
         yield ""
     yield "```sh"
-    yield from command(given, files_of(given.findings, answer).serve).splitlines()
+    if given.manifest.engine_build == "cpu":
+        yield f"# {words('pr_python')}"
+    yield from command(given, files_of(given.findings, answer).serve, here=False).splitlines()
     yield "```"
     yield ""
 

@@ -188,6 +188,7 @@ REPORT = {
     # --- the comment in a pull request
     "pr_rest": "其余内容和图表见运行目录里的 {report}。",
     "pr_ttft": "首 token 延迟之比",
+    "pr_python": "用装有 vLLM 的 Python",
     "pr_more_loads": "报告里还有 {n} 个负载点。",
     "pr_more_causes": "报告里还有 {n} 个原因。",
     # --- provenance

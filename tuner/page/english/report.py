@@ -195,6 +195,7 @@ REPORT = {
     # --- the comment in a pull request
     "pr_rest": "Everything else, with charts: {report} in the run directory.",
     "pr_ttft": "TTFT ratio",
+    "pr_python": "with the Python that has vLLM",
     "pr_more_loads": "{n} more load points in the report.",
     "pr_more_causes": "{n} more causes in the report.",
     # --- provenance

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from tuner.analysis.metrics import worst_category
@@ -13,6 +12,7 @@ from tuner.page.view import Block, Code, Details, Points, Text, Tile
 from tuner.page.view import Verdict as Card
 from tuner.records import Answer, Verdict
 from tuner.report_sections.schedule import schedule_headline
+from tuner.report_sections.starting import ANY_PYTHON, measured_python, start_command
 from tuner.words import full_label, times, verdict_words
 
 TONES = {
@@ -100,8 +100,11 @@ def deploy_blocks(given: Given) -> Iterator[Block]:
         yield Details(given.words("deploy_files") + at, tuple(texts))
 
 
-def command(given: Given, config: str) -> str:
-    """Return the shell command that starts an engine with a file of the run directory."""
-    engine = "python -m vllm.entrypoints.openai.api_server" if given.manifest.engine_build == "cpu" else "vllm serve"
-    start = f"{engine} --config {shlex.quote(config)}"
+def command(given: Given, config: str, *, here: bool = True) -> str:
+    """Return the shell command that starts an engine with a file of the run directory.
+
+    here: whether it is read on the machine that measured.
+    """
+    python = measured_python(trial.record for trial in given.trials) if here else ANY_PYTHON
+    start = start_command(given.manifest, config, python)
     return f"set -a; . ./{ENV}; set +a\n{start}" if given.manifest.env else start
