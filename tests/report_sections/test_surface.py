@@ -9,7 +9,8 @@ from dataclasses import replace
 import pytest
 
 from tuner.analysis.findings import findings
-from tuner.records import Crossover, Effect, Findings, Goal, LoadPoint, Metric, Sampling, Traffic, Trial
+from tuner.page.chinese import CHINESE
+from tuner.records import Crossover, Effect, Findings, Goal, LoadPoint, Metric, Sampling, Traffic, Trial, Verdict
 from tuner.report_sections.surface import crossover_words, surface_section
 from tuner.space.traffic import by_temperature, weighted
 
@@ -145,3 +146,25 @@ def test_temperatures_have_a_section_each(make_trial: Make) -> None:
 )
 def test_the_crossover_in_words(effects: dict[int, Effect], words: str) -> None:
     assert crossover_words(Crossover(effects)) == words
+
+
+def test_what_pays_in_a_table_of_an_open_answer_says_why_it_is_no_verdict(make_trial: Make) -> None:
+    """Two candidates: each claim needs 97.5 %. K = 3 pays at the lowest concurrency, and noise hides the rest."""
+
+    def noisy(load: LoadPoint, prompt: int, repeat: int) -> float:
+        noise = 0.4 if load.concurrency > 4 else 0.0
+        return 0.02 * (1 + (noise if prompt % 2 else -noise))
+
+    trials = [
+        make_trial(0, loads=LOADS),
+        *(make_trial(k, k=k, loads=LOADS, tpot=lambda *at, k=k: noisy(*at) / (1 + 0.1 * k)) for k in (1, 3)),
+    ]
+    found = findings(trials, LOADS)
+    (answer,) = found.answers
+    undecided = replace(answer, verdict=Verdict.INCONCLUSIVE)
+    assert undecided.surface is not None and undecided.surface.crossover.at(PAYS)
+    text = page(replace(found, answers=(undecided,)))
+    assert "2 candidates were tried" in text and "each claim has to be 97.5 % sure" in text
+    assert "候选配置" in CHINESE.told(next(line for line in text.splitlines() if "by luck" in line))
+    decided = replace(answer, verdict=Verdict.SPECULATE)
+    assert "by luck" not in page(replace(found, answers=(decided,)))

@@ -20,6 +20,7 @@ from tuner.records import (
     Surface,
     TrialFigures,
 )
+from tuner.report_sections.surface import looks_good_by_luck
 
 
 def concurrency_section(at: AtTemperature) -> Section:
@@ -46,6 +47,9 @@ def _concurrency(at: AtTemperature) -> Iterator[Line | Table]:
     yield line("load.open_means")
     if any(not best.best.k for best in surface.best.values()):
         yield line("load.none_means")
+    luck = looks_good_by_luck(at.facts.analysed.findings, at.answer)
+    if luck:
+        yield line("load.not_enough", candidates=str(luck.candidates), needed=luck.needed)
     yield from crossover_lines(surface.crossover)
     held = surface.static
     if held is not None and held.best.k and dict(surface.static_crossover.effects) != dict(surface.crossover.effects):

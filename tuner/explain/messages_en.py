@@ -112,6 +112,8 @@ MESSAGES = {
     "load.open_means": '"Best" is the smallest K that noise does not tell apart from the fastest one there. The '
     "last column names the others; the fastest is among them or is the best itself.",
     "load.none_means": '"None": nothing is clearly faster than no speculation there.',
+    "load.not_enough": '"Pays" is said here by an interval of 95 % alone. It is not enough for a verdict: {candidates} '
+    "candidates were tried, and one of them may look good by luck, so each claim has to be {needed} sure.",
     "load.schedule": "A K for each number of requests (K schedule), from the report: {text}",
     "load.one": "Only concurrency {concurrency} was measured. What happens with more requests at once is not known.",
     "load.none_may_win": "none may win",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
+from tuner.analysis.levels import per_sweep_confidence
 from tuner.records import (
     Answer,
     BestK,
@@ -17,6 +19,7 @@ from tuner.records import (
     Metric,
     Surface,
     Traffic,
+    Verdict,
 )
 from tuner.words import full_label, times
 
@@ -25,6 +28,28 @@ _ABOUT = (
     "nothing is clearly faster. Only measured K are compared. Each interval is one of 95 % by itself: for the verdict "
     "more is asked. Where a figure is of one engine life, it is that of the best of several, and too high on average."
 )
+
+
+@dataclass(frozen=True)
+class Luck:
+    """Why what pays in a table is no verdict.  needed: confidence of each claim, in words."""
+
+    candidates: int
+    needed: str
+
+
+def looks_good_by_luck(findings: Findings, answer: Answer) -> Luck | None:
+    """Return that many candidates were tried, where something pays by its own interval and yet nothing is recommended.
+
+    None where the answer rests on fresh lives: those judge the finalists alone.
+    """
+    if answer.verdict is not Verdict.INCONCLUSIVE or answer.lives > 1 or answer.surface is None:
+        return None
+    barred = {one.candidate.key for one in findings.barred if one.temperature == answer.temperature}
+    tried = {trial.candidate.key for trial in findings.trials if trial.candidate.k} - barred
+    if len(tried) < 2 or not answer.surface.crossover.at(Effect.PAYS):
+        return None
+    return Luck(len(tried), f"{100 * per_sweep_confidence(len(tried)):.4g} %")
 
 
 def surface_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
@@ -45,6 +70,14 @@ def surface_section(findings: Findings, names: Sequence[str]) -> Iterator[str]:
             yield from _drafts(surface, findings, names)
             yield ""
         yield from _sentences(findings, answer, surface, names)
+        luck = looks_good_by_luck(findings, answer)
+        if luck:
+            yield (
+                f'"Pays" is said here by an interval of 95 % alone. It is not enough for a verdict: {luck.candidates} '
+                f"candidates were tried, and one of them may look good by luck, so each claim has to be {luck.needed} "
+                "sure."
+            )
+            yield ""
         yield _ABOUT
         yield ""
 

@@ -226,6 +226,11 @@ OF_REPORTS = {
     ),
     ", and with {label} at all of them": "（全部用 {label} 时也一样）",
     "With {label} at all of them it {effects}.": "全部用 {label} 时，它{effects}。",
+    '"Pays" is said here by an interval of 95 % alone. It is not enough for a verdict: {n:d} candidates were tried, '
+    "and one of them may look good by luck, so each claim has to be {needed} sure.": (
+        "这里的“划算”只按单独一个 95 % 区间来说，还不足以下结论：试了 {n} 个候选配置，其中一个可能"
+        "只是碰巧看起来好，所以每个结论都要有 {needed} 的把握。"
+    ),
     "pays at {at:l}": "在并发 {at} 时划算",
     "cannot be told from none at {at:l}": "在并发 {at} 时与不用分不出快慢",
     "is slower at {at:l}": "在并发 {at} 时更慢",
