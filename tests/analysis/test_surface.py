@@ -272,3 +272,17 @@ def test_what_fresh_lives_show_slower_is_excluded_by_one_that_pays(make_trial: M
     found = surface_of([plain(make_trial), *single, closing, *fresh], protocol=Protocol(lives=3, max_lives=3))
     assert words(found.best[1])[:3] == ("good K=5", "good K=5", ["good K=5"])
     assert found.best[1].lives == 1
+
+
+def test_what_is_faster_but_not_clearly_so_is_not_the_best_k(make_trial: Make) -> None:
+    """K = 3 is measured faster than K = 5, with an interval that reaches below 1: it is left open, and not best."""
+    trials = [plain(make_trial, loads=(C1,))]
+    for number, (k, speed, noise) in enumerate(((3, 1.9, 0.9), (5, 1.8, 0.1)), 1):
+        trials.append(make_trial(number, k=k, loads=(C1,), tpot=at((speed,), (C1,), noise)))
+    (answer,) = findings(trials, (C1,)).answers
+    assert answer.surface is not None
+    best = answer.surface.best[1]
+    faster = next(cell.speedup for cell in answer.surface.drafts[0].cells if cell.k == 3)
+    assert (faster.value or 0) > (best.speedup.value or 0) and (faster.low or 0) < 1
+    assert words(best) == ("good K=5", "good K=5", ["good K=3", "good K=5"], Effect.PAYS)
+    assert [curve.best_k for curve in answer.curves] == [5]

@@ -109,8 +109,9 @@ MESSAGES = {
     "load.why": "As a rule speculation pays most for few requests: the device then waits for its memory, and "
     "checking more tokens costs little. The more requests run at once, the more each checked token costs. Measured "
     "here:",
-    "load.open_means": '"Best" is the smallest K that noise does not tell apart from the fastest one there. The '
-    "last column names the others; the fastest is among them or is the best itself.",
+    "load.open_means": '"Best" looks only at what is clearly faster than no speculation there: it is the smallest K '
+    "that noise does not tell apart from the fastest of these. The last column names all others that noise does not "
+    "tell apart from that one; some may have been measured faster, and yet not be clearly faster than no speculation.",
     "load.none_means": '"None": nothing is clearly faster than no speculation there.',
     "load.not_enough": '"Pays" is said here by an interval of 95 % alone. It is not enough for a verdict: {candidates} '
     "candidates were tried, and one of them may look good by luck, so each claim has to be {needed} sure.",

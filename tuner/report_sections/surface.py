@@ -24,9 +24,11 @@ from tuner.records import (
 from tuner.words import full_label, times
 
 _ABOUT = (
-    "Best: the fastest, or the smallest K of its draft that noise does not separate from it; no speculation where "
-    "nothing is clearly faster. Only measured K are compared. Each interval is one of 95 % by itself: for the verdict "
-    "more is asked. Where a figure is of one engine life, it is that of the best of several, and too high on average."
+    "Best: of what is clearly faster than no speculation the fastest, or the smallest such K of its draft that noise "
+    "does not separate from it; no speculation where nothing is. What was measured faster still, and is not clearly "
+    "so, stands among what noise does not exclude. Only measured K are compared. Each interval is one of 95 % by "
+    "itself: for the verdict more is asked. Where a figure is of one engine life, it is that of the best of several, "
+    "and too high on average."
 )
 
 

@@ -192,12 +192,14 @@ OF_REPORTS = {
     "all load points (see K schedule).": (
         "它的启动文件按批大小切换 K，{ranges}：这样实测，在全部负载点上速度是不用投机解码时的 {x}（见 K 调度表）。"
     ),
-    "Best: the fastest, or the smallest K of its draft that noise does not separate from it; no speculation where"
-    " nothing is clearly faster. Only measured K are compared. Each interval is one of 95 % by itself: for the "
-    "verdict more is asked. Where a figure is of one engine life, it is that of the best of several, and too high"
-    " on average.": (
-        "最好的：最快的，或同一草稿模型里与它分不出快慢的最小的 K；没有明显更快的就不用投机解码。只比较测过的 K。"
-        "每个区间各自是 95 %：结论要求得更严。只启动一次引擎的数字是几个里最好的那个，平均会偏高。"
+    "Best: of what is clearly faster than no speculation the fastest, or the smallest such K of its draft that noise "
+    "does not separate from it; no speculation where nothing is. What was measured faster still, and is not clearly "
+    "so, stands among what noise does not exclude. Only measured K are compared. Each interval is one of 95 % by "
+    "itself: for the verdict more is asked. Where a figure is of one engine life, it is that of the best of several, "
+    "and too high on average.": (
+        "最好的：在明显快于不用投机解码的配置里，最快的，或同一草稿模型里与它分不出快慢的最小的 K；没有明显更快的就不"
+        "用投机解码。测得更快、但不明显快于不用的，列在分不出快慢的里面。只比较测过的 K。每个区间各自是 95 %：结论要"
+        "求得更严。只启动一次引擎的数字是几个里最好的那个，平均会偏高。"
     ),
     "the geometric mean of {metric} ratios by {weights}": "{metric} 之比按{weights}加权的几何平均",
     "{over}, {label} is the best single K: {x}, the geometric mean of {metric} ratios by {weights}.": (
