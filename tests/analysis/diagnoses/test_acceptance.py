@@ -18,7 +18,7 @@ def test_a_draft_that_is_accepted_less_than_half_and_does_not_pay_is_too_weak(ma
     slow = make_trial(1, k=3, acceptance=WEAK, tpot=drifting(0.025))
     one = the("draft_too_weak", seen([make_trial(tpot=drifting(0.02)), slow]))
     assert (one.subject, one.confidence) == ("good", Confidence.MEDIUM)  # built answers do not show single steps
-    assert one.evidence[0].startswith("at best 30 % of its first 3 tokens are accepted (concurrency 1, n = ")
+    assert one.evidence[0].startswith("at best 30 % of its first 3 tokens are accepted on average (concurrency 1, n = ")
     assert one.evidence[1].startswith("good K=3 runs at 0.80x (")
     assert (
         "a step takes as long as 2.38 plain ones and gives 1.90 tokens; to pay, it has to give 2.38" in one.evidence[2]

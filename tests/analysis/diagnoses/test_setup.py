@@ -33,6 +33,9 @@ def test_a_second_baseline_says_what_they_cost(make_trial: Make) -> None:
     one = the("settings_changed", seen([plain, trial], changes=(CHANGE,), splits=splits))
     assert one.confidence is Confidence.HIGH and "that alone costs" in one.what
     assert "these settings alone are 0.80x" in one.evidence[0] and "speculation alone is 2.50x" in one.evidence[0]
+    unsure = replace(splits[0], settings=replace(splits[0].settings, value=0.5, low=0.2, high=1.3))
+    one = the("settings_changed", seen([plain, trial], changes=(CHANGE,), splits=[unsure, *splits]))
+    assert "these settings alone are 0.80x" in one.evidence[0], "clear by what is clear"
     free = split_speedup(trial, [plain], make_trial(2, role=Role.SAME_RUNNER, tpot=drifting(0.02)))
     assert said("settings_changed", seen([plain, trial], changes=(CHANGE,), splits=free)) == []
 

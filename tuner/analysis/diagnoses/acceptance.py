@@ -24,9 +24,9 @@ OFTEN = 0.8
 
 
 def draft_too_weak(seen: Measured) -> Iterator[Diagnosis]:
-    """A model's first tokens are accepted less than half the time, and it is shown to pay nowhere."""
+    """A model's first tokens are accepted less than half the time on average, and it was measured slower."""
     for line in seen.lines:
-        if not line.has_model or not seen.loses(line) or (line.draft is not None and near_zero(line)):
+        if not line.has_model or not seen.falls_short(line) or (line.draft is not None and near_zero(line)):
             continue
         found = _early(seen, line)
         if found and all((accepted.value or 0.0) < HALF for _, accepted in found):
@@ -34,9 +34,9 @@ def draft_too_weak(seen: Measured) -> Iterator[Diagnosis]:
 
 
 def few_matches(seen: Measured) -> Iterator[Diagnosis]:
-    """n-gram is shown to pay nowhere, as steps with a match times what is accepted of it come to less than half."""
+    """n-gram was measured slower, as steps with a match times what is accepted of it come to less than half."""
     for line in seen.lines:
-        if line.method not in NGRAM or not seen.loses(line):
+        if line.method not in NGRAM or not seen.falls_short(line):
             continue
         found = [(_useful(point, accepted), point, accepted) for point, accepted in _early(seen, line)]
         if not found or max(gain for gain, _, _ in found) >= HALF:
@@ -52,7 +52,7 @@ def few_matches(seen: Measured) -> Iterator[Diagnosis]:
                 f"accepted ({where(point.load_point, line.loads)}, {number(accepted)})",
                 *_cost(seen, line),
             ),
-            confidence=Confidence.HIGH if (accepted.high or 1.0) < HALF else Confidence.MEDIUM,
+            confidence=_sure(seen, line, [accepted]),
             next_step="n-gram suits summaries, extraction and code edits: measure such traffic, or use a draft model.",
         )
 
@@ -130,16 +130,15 @@ def _weak(seen: Measured, line: Line, found: Sequence[tuple[Point, Figure]]) -> 
         code="draft_too_weak",
         subject=line.subject,
         what=(
-            f"{line.subject} guesses too little right{at}: less than half of its first tokens are accepted, and "
-            "nowhere "
-            f"is it shown to pay."
+            f"{line.subject} guesses too little right{at}: on average less than half of its first tokens are accepted, "
+            f"and it was measured slower than no speculation."
         ),
         evidence=(
-            f"at best {share(accepted)} of its first {min(point.k, SMALL_K)} tokens are accepted "
+            f"at best {share(accepted)} of its first {min(point.k, SMALL_K)} tokens are accepted on average "
             f"({where(point.load_point, line.loads)}, {number(accepted)})",
             *_cost(seen, line),
         ),
-        confidence=Confidence.HIGH if all((f.high or 1.0) < HALF for _, f in found) else Confidence.MEDIUM,
+        confidence=_sure(seen, line, [figure for _, figure in found]),
         next_step=" ".join(
             [
                 "Another draft: a larger one of the family, a distilled one, or an EAGLE or MTP head of this target "
@@ -148,6 +147,12 @@ def _weak(seen: Measured, line: Line, found: Sequence[tuple[Point, Figure]]) -> 
             ]
         ),
     )
+
+
+def _sure(seen: Measured, line: Line, accepted: Sequence[Figure]) -> Confidence:
+    """High where whole intervals show both: less than half is accepted, and it is slower."""
+    few = all((figure.high or 1.0) < HALF for figure in accepted)
+    return Confidence.HIGH if few and seen.clearly_slower(line) else Confidence.MEDIUM
 
 
 def _cheaper(line: Line, point: Point) -> list[str]:
@@ -160,26 +165,30 @@ def _cheaper(line: Line, point: Point) -> list[str]:
     return tries
 
 
-def _cost(seen: Measured, line: Line) -> list[str]:
-    """Return the fastest point's speedup, and what a step costs there against what it gives."""
-    point = seen.best_point(line.points())
-    if point is None or point.speedup is None:
-        return []
-    said = [
-        f"{point.trial.candidate.label} runs at {multiple(point.speedup)} of no speculation at "
-        f"{where(point.load_point, line.loads)}, its best ({number(point.speedup)})"
-    ]
+def _cost(seen: Measured, line: Line) -> Iterator[str]:
+    """Yield the fastest candidate's speedup, and what a step costs against what it gives where it lacks most."""
+    trial, speedup = seen.overall(line)[0]
+    points = line.points(trial)
+    label, at, n = trial.candidate.label, where(points[0].load_point, line.loads), number(speedup)
+    if len(points) == 1:
+        yield f"{label} runs at {multiple(speedup)} of no speculation at {at}, its best ({n})"
+    else:
+        yield f"{label} runs at {multiple(speedup)} of no speculation over its load points, its best ({n})"
+    point = max(points, key=lambda one: one.shortfall)
     growth, tokens = point.growth, point.load.figures["effective_tokens_per_step"].value
-    if growth is None or growth.value is None or tokens is None:
-        return said
+    if not point.shortfall or growth is None or growth.value is None:
+        return
     wanted = need(1.0, point.k, growth).acceptance
     least = (
         f", with {share(wanted)} of them accepted, each alike"
         if wanted.value is not None
         else f": more than K = {point.k} can give"
     )
-    cost = f"there a step takes as long as {growth.value:.2f} plain ones and gives {tokens:.2f} tokens"
-    return [*said, f"{cost}; to pay, it has to give {growth.value:.2f}{least}"]
+    cost = (
+        f"at {where(point.load_point, line.loads)} a step takes as long as {growth.value:.2f} plain ones and gives "
+        f"{tokens:.2f} tokens"
+    )
+    yield f"{cost}; to pay, it has to give {growth.value:.2f}{least}"
 
 
 def _useful(point: Point, accepted: Figure) -> float:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tuner.analysis.apart import NGRAM, Apart
+from tuner.analysis.comparison import objective_speedup
 from tuner.analysis.dragged import Split
 from tuner.analysis.life import load_view
 from tuner.analysis.statistics import student_t
@@ -67,6 +68,12 @@ class Point:
     def growth(self) -> Figure | None:
         """Plain steps that one of its steps takes; None where it is not known."""
         return measured_growth(self.load)
+
+    @property
+    def shortfall(self) -> float:
+        """Plain steps that one of its steps takes beyond the tokens that it gives; 0 where it gives enough."""
+        tokens, growth = self.load.figures["effective_tokens_per_step"].value, self.growth
+        return max(growth.value - tokens, 0.0) if growth and growth.value is not None and tokens is not None else 0.0
 
     @property
     def pays(self) -> bool:
@@ -192,6 +199,28 @@ class Measured:
     def loses(self, line: Line) -> bool:
         """Whether the line is not recommended and clearly pays at none of its load points."""
         return not self.wins(line) and not any(point.pays for point in line.points())
+
+    def overall(self, line: Line) -> list[tuple[TrialFigures, Figure]]:
+        """Return the candidates' speedups over the load points of the line at which they have one, the best first."""
+        found = []
+        for trial in line.candidates:
+            loads = [p.load_point for p in line.points(trial) if p.speedup is not None and p.speedup.value is not None]
+            if loads:
+                found.append((trial, objective_speedup(trial, line.temperature, loads)))
+        return sorted(found, key=lambda one: -(one[1].value or 0.0))
+
+    def falls_short(self, line: Line) -> bool:
+        """Whether the line loses, and each of its candidates was measured slower than no speculation.
+
+        Why a draft loses can only be asked where it loses by what was measured: one that was measured faster, within
+        noise, may pay.
+        """
+        speedups = self.overall(line)
+        return self.loses(line) and bool(speedups) and (speedups[0][1].value or 0.0) < 1.0
+
+    def clearly_slower(self, line: Line) -> bool:
+        """Whether the line falls short by whole intervals, so by more than noise and the baseline's drift explain."""
+        return self.falls_short(line) and all(x.high is not None and x.high < 1.0 for _, x in self.overall(line))
 
     def plain(self, point: Point) -> LoadFigures | None:
         """Return the figures of the point's own baseline at its load point."""

@@ -37,11 +37,12 @@ def settings_changed(seen: Measured) -> Iterator[Diagnosis]:
             continue
         names = listed(change.names)
         splits = [split for split in seen.splits if split.candidate.draft_name in change.drafts]
-        if splits and not any(_costs(split) for split in splits):
+        costly = [split for split in splits if _costs(split)]
+        if splits and not costly:
             continue
         evidence = ["the engine's log says so: see what the engine changed by itself in the report"]
         if splits:
-            worst = min(splits, key=lambda split: split.settings.value or 1.0)
+            worst = min(costly, key=lambda split: split.settings.value or 1.0)
             evidence = [
                 f"of {worst.candidate.label}'s {multiple(worst.speedup)} at "
                 f"{where(worst.load_point, [s.load_point for s in splits])} these settings alone are "

@@ -28,16 +28,16 @@ REJECTED = 0.5
 
 
 def draft_too_slow(seen: Measured) -> Iterator[Diagnosis]:
-    """A draft that pays nowhere is less than 5x (10x) faster than its target.
+    """A draft that was measured slower is less than 5x (10x) faster than its target.
 
     First choice is the draft timed alone. Where only the growth of a step tells, a longer verification and what the
     engine adds are in it too, and it is no more than probable; then not where the device waits or lives differ.
     """
     for line in seen.lines:
-        if not line.has_model or not seen.loses(line):
+        if not line.has_model or not seen.falls_short(line):
             continue
         rows = [row for row in seen.timed_apart.drafts if row.draft == line.draft and _at(row, line)]
-        found = _timed(line, rows) if rows else _from_growth(seen, line)
+        found = _timed(seen, line, rows) if rows else _from_growth(seen, line)
         if found is not None:
             yield found
 
@@ -80,13 +80,14 @@ def _at(row: DraftApart, line: Line) -> bool:
     return any(load.key == row.load_point.key for load in line.loads)
 
 
-def _timed(line: Line, rows: list[DraftApart]) -> Diagnosis | None:
+def _timed(seen: Measured, line: Line, rows: list[DraftApart]) -> Diagnosis | None:
     slowest = min(rows, key=lambda row: row.ratio.value or float("inf"))
     ratio = slowest.ratio
     if ratio.value is None or ratio.value >= MUCH_FASTER:
         return None
     rule = FASTER if ratio.value < FASTER else MUCH_FASTER
-    sure = Confidence.HIGH if ratio.high is not None and ratio.high < rule else Confidence.MEDIUM
+    shown = ratio.high is not None and ratio.high < rule and seen.clearly_slower(line)
+    sure = Confidence.HIGH if shown else Confidence.MEDIUM
     return Diagnosis(
         code="draft_too_slow",
         subject=line.subject,

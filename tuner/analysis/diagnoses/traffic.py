@@ -61,11 +61,11 @@ def answers_too_short(seen: Measured) -> Iterator[Diagnosis]:
 
 
 def target_too_small(seen: Measured) -> Iterator[Diagnosis]:
-    """Nothing pays, and most of a plain step is not reading weights: there is little for speculation to save."""
+    """All was measured slower, and most of a plain step is not reading weights: speculation has little to save."""
     part = seen.findings.floor.get("bandwidth_share")
     if part is None or part.value is None or part.value >= NEAR_MEMORY:
         return
-    if not seen.lines or not all(seen.loses(line) for line in seen.lines):
+    if not seen.lines or not all(seen.falls_short(line) for line in seen.lines):
         return
     read = seen.findings.floor["weight_read_s"]
     eager = any(trial.candidate.engine_args.get("enforce_eager") for trial in seen.findings.trials)

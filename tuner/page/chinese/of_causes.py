@@ -33,14 +33,16 @@ OF_CAUSES = {
     "Keep it. Try K below {k:d}; a draft that guesses better would gain more.": (
         "保留它。试试小于 {k} 的 K；猜得更准的草稿模型收益会更大。"
     ),
-    "{draft} guesses too little right: less than half of its first tokens are accepted, and nowhere is it shown "
-    "to pay.": ("{draft} 猜对的太少：前几个 token 不到一半被接受，而且没有一处显示划算。"),
-    "{draft} guesses too little right at temperature {t:d}: less than half of its first tokens are accepted, and "
-    "nowhere is it shown to pay.": (
-        "温度 {t} 时 {draft} 猜对的太少：前几个 token 不到一半被接受，而且没有一处显示划算。"
+    "{draft} guesses too little right: on average less than half of its first tokens are accepted, and it was "
+    "measured slower than no speculation.": (
+        "{draft} 猜对的太少：前几个 token 平均不到一半被接受，实测比不用投机解码慢。"
     ),
-    "at best {share} of its first {n:d} tokens are accepted ({where}, {count})": (
-        "最好时它的前 {n} 个 token 有 {share} 被接受（{where}，{count}）"
+    "{draft} guesses too little right at temperature {t:d}: on average less than half of its first tokens are "
+    "accepted, and it was measured slower than no speculation.": (
+        "温度 {t} 时 {draft} 猜对的太少：前几个 token 平均不到一半被接受，实测比不用投机解码慢。"
+    ),
+    "at best {share} of its first {n:d} tokens are accepted on average ({where}, {count})": (
+        "最好时它的前 {n} 个 token 平均有 {share} 被接受（{where}，{count}）"
     ),
     "Another draft: a larger one of the family, a distilled one, or an EAGLE or MTP head of this target (tuner "
     "breakeven RUN says what it has to reach).": (
@@ -54,15 +56,19 @@ OF_CAUSES = {
     "{label} runs at {x} of no speculation at {where}, its best ({n})": (
         "{label} 在 {where} 的速度是不用投机解码时的 {x}，这是它最好的（{n}）"
     ),
-    "there a step takes as long as {a:w} plain ones and gives {b:w} tokens; to pay, it has to give {c:w}": (
-        "在那里一步相当于 {a} 个普通步，得到 {b} 个 token；要划算，必须得到 {c} 个"
+    "{label} runs at {x} of no speculation over its load points, its best ({n})": (
+        "{label} 在它的各个负载点上总的速度是不用投机解码时的 {x}，这是它最好的（{n}）"
     ),
-    "there a step takes as long as {a:w} plain ones and gives {b:w} tokens; to pay, it has to give {c:w}, with "
+    "at {where} a step takes as long as {a:w} plain ones and gives {b:w} tokens; to pay, it has to give {c:w}": (
+        "{where} 时一步相当于 {a} 个普通步，得到 {b} 个 token；要划算，必须得到 {c} 个"
+    ),
+    "at {where} a step takes as long as {a:w} plain ones and gives {b:w} tokens; to pay, it has to give {c:w}, with "
     "{share} of them accepted, each alike": (
-        "在那里一步相当于 {a} 个普通步，得到 {b} 个 token；要划算，必须得到 {c} 个，也就是每个位置同样有 {share} 被接受"
+        "{where} 时一步相当于 {a} 个普通步，得到 {b} 个 token；要划算，必须得到 {c} 个，也就是每个位置同样有 {share} "
+        "被接受"
     ),
-    "there a step takes as long as {a:w} plain ones and gives {b:w} tokens": (
-        "在那里一步相当于 {a} 个普通步，得到 {b} 个 token"
+    "at {where} a step takes as long as {a:w} plain ones and gives {b:w} tokens": (
+        "{where} 时一步相当于 {a} 个普通步，得到 {b} 个 token"
     ),
     "{what}; to pay, it has to give {c:w}{more:o}": "{what}；要划算，必须得到 {c} 个{more}",
     ", with {share} of them accepted, each alike": "，也就是每个位置同样有 {share} 被接受",
