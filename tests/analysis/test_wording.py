@@ -10,7 +10,9 @@ import pytest
 
 from tuner.analysis.findings import findings
 from tuner.analysis.screening import failure_words
-from tuner.records import Failure, FailureKind, LoadPoint, Protocol, Trial, Verdict
+from tuner.analysis.wording import drift_words
+from tuner.page.chinese import CHINESE
+from tuner.records import Failure, FailureKind, LoadPoint, Protocol, Role, Trial, Verdict
 
 Make = Callable[..., Trial]
 C1 = LoadPoint("chat", 1, 33)
@@ -63,7 +65,7 @@ def test_what_two_wild_prompts_could_have_shown_is_no_number(make_trial: Make, s
 
     candidates = [make_trial(k, k=k, prompts=2, repeats=1, tpot=tpot) for k in range(1, 17)]
     (answer,) = findings([make_trial(0, prompts=2, repeats=1), *candidates], (C1,)).answers
-    assert "could have seen no less than over 1000%" in answer.why
+    assert "only an effect of over 1000% could have been seen" in answer.why
     assert answer.resolution is not None
     assert math.isfinite(answer.resolution.smallest_effect)
 
@@ -77,3 +79,27 @@ def test_lives_without_a_valid_repeat_are_not_counted_in_the_sentence(make_trial
         trials.append(make_trial(len(trials), k=4, tpot=0.01 + 0.00001 * number, final_round=number))
     (answer,) = findings(trials, (C1,), protocol=Protocol(lives=3, max_lives=3)).answers
     assert "over 2 engine lives" in answer.why
+
+
+@pytest.mark.parametrize("ratio", [1.383, 1 / 1.383])
+def test_a_drift_has_one_form_whichever_life_was_slower(ratio: float) -> None:
+    """99.94 ms after 138.2 ms: -27.7 % and 0.72x are the same as 38 % slower."""
+    first, last = ("an earlier life", "a later one") if ratio < 1 else ("a later life", "an earlier one")
+    assert drift_words(ratio) == f"{first} was 38% slower than {last}"
+    assert CHINESE.told(drift_words(ratio)) in ("前面的启动比后面的慢 38%", "后面的启动比前面的慢 38%")
+
+
+def test_drifts_in_both_directions_name_no_slower_life(make_trial: Make) -> None:
+    loads = (C1, LoadPoint("chat", 4, 33))
+
+    def later(load: LoadPoint, _prompt: int, _repeat: int) -> float:
+        return 0.03 if load.concurrency == 1 else 0.02 / 1.5
+
+    trials = [
+        make_trial(0, loads=loads, tpot=0.02),
+        make_trial(1, k=4, loads=loads, tpot=0.02),
+        make_trial(2, loads=loads, tpot=later, role=Role.BASELINE_AGAIN),
+    ]
+    (answer,) = findings(trials, loads).answers
+    assert "drifted, on average two of its lives differ by 50%, and which" in answer.why
+    assert "基线自己有漂移，平均两次启动相差 50%，哪次更慢也不一致" in CHINESE.told(answer.why)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from tuner.analysis.eligibility import Contender
 from tuner.analysis.life import counting_repeats
 from tuner.analysis.plausible import counter_doubts
+from tuner.analysis.wording import drift_words
 from tuner.records import Answer, LoadMeasurement, SameOutput, Trial
 
 NOTABLE_DRIFT = 0.02
@@ -111,8 +112,7 @@ def _drift_warnings(contender: Contender) -> list[str]:
     if any(drift is None for _, drift in drifts):
         return [f"the baseline on {device} was measured once: its drift over the sweep is unknown"]
     return [
-        f"the baseline on {device} drifted by {drift.value - 1:+.1%} at {load.label} between the two of its lives that "
-        f"differ most"
+        f"the baseline on {device} drifted at {load.label}: {drift_words(drift.value)}"
         for load, drift in drifts
         if drift is not None and drift.value is not None and abs(math.log(drift.value)) >= NOTABLE_DRIFT
     ]

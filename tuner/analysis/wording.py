@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tuner.analysis.comparison import counted, is_whole, log_drift, speedup_estimate
+from tuner.analysis.comparison import counted, is_whole, load_figures, log_drift, speedup_estimate
 from tuner.analysis.paired import lives_note
 from tuner.analysis.resolution import RESOLVE, resolution
 from tuner.analysis.statistics import CONFIDENCE, Estimate, exp
 from tuner.records import Limit, LoadPoint, Resolution, TrialFigures
+
+_ROUGH, _ASTRONOMICAL = 0.1, 10.0
+"""Fractions from which an effect has no decimals, and from which its size means nothing any more."""
 
 
 def describe(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
@@ -68,7 +71,9 @@ def what_limits(
     if estimate is None or fine is None:
         what = "repeat" if is_whole(trial) else "prompt"
         return f"one {what} gives no interval, more {what}s are needed"
-    smallest = f"this sweep could have seen no less than {effect_words(fine.smallest_effect)}"
+    effect = effect_words(fine.smallest_effect)
+    at_least = effect if fine.smallest_effect >= _ASTRONOMICAL else f"{effect} or more"
+    smallest = f"only an effect of {at_least} could have been seen"
     return f"{_why(trial, loads, estimate, fine, confidence, candidates)}; {smallest}{_remedy(fine)}"
 
 
@@ -86,16 +91,36 @@ def _why(
         lives = f"{level}from one engine life to the next the speedup differs by {fine.life_sd:.1%} (SD)"
         return f"{lives}, and its repeats add {fine.repeat_sd:.1%}"
     if undecided and fine.limited_by is Limit.DRIFT:
-        drift = exp(log_drift(trial, loads) or 0.0) - 1
-        return f"the baseline itself drifted by {drift:.1%} between its lives"
+        return f"the baseline itself drifted, {_drift_over(trial, loads)}"
     if estimate.above(0.0) and confidence > CONFIDENCE:
         return f"not enough to be sure with {candidates} candidates to choose from"
     return f"too little to tell from no speculation with {estimate.n} {counted(trial)}"
 
 
+def _drift_over(trial: TrialFigures, loads: Sequence[LoadPoint]) -> str:
+    """Return how the baseline's lives differ over the load points, with the slower one where it is the same at all."""
+    size = log_drift(trial, loads) or 0.0
+    found = [figures.figures["baseline_drift"].value or 1.0 for at in loads if (figures := load_figures(trial, at))]
+    mean = "on average " if len(found) > 1 else ""
+    if all(drift >= 1 for drift in found) or all(drift <= 1 for drift in found):
+        return f"{mean}{drift_words(exp(size if found[0] >= 1 else -size))}"
+    return f"{mean}two of its lives differ by {effect_words(exp(size) - 1)}, and which is slower differs too"
+
+
+def drift_words(ratio: float) -> str:
+    """Return "an earlier life was 38% slower than a later one".
+
+    ratio: of a cost, later / earlier. The slower life is held against the faster one, whichever came first.
+    """
+    slower, faster = ("a later life", "an earlier one") if ratio > 1 else ("an earlier life", "a later one")
+    return f"{slower} was {effect_words(max(ratio, 1 / ratio) - 1)} slower than {faster}"
+
+
 def effect_words(fraction: float) -> str:
-    """Return "5.9%", or "over 1000%" from where the number means no more than that."""
-    return f"{fraction:.1%}" if fraction < 10 else "over 1000%"
+    """Return "5.9%", "139%", or "over 1000%" from where the number means no more than that."""
+    if fraction >= _ASTRONOMICAL:
+        return "over 1000%"
+    return f"{fraction:.1%}" if fraction < _ROUGH else f"{fraction:.0%}"
 
 
 _REMEDIES = {

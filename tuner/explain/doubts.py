@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from tuner.analysis.wording import drift_words
 from tuner.explain.facts import AtTemperature, Facts, NotMeasured, Why
 from tuner.explain.figures import fine_share, ranges, share
 from tuner.explain.lines import Line, Quoted, Section, line
@@ -83,8 +84,9 @@ def _certainty(at: AtTemperature) -> Iterator[Line]:
             yield line("doubt.needed", effect=fine_share(fine.effect), needed=needed)
     if at.answer.lives == 1 and at.chosen is not None:
         yield line("doubt.one_life" if protocol.lives == 1 else "doubt.lives_missing", lives=str(protocol.lives))
-    drifts = [abs(figure.value - 1) for figure in at.facts.analysed.findings.drift.values() if figure.value is not None]
-    yield line("doubt.drifted", drift=fine_share(max(drifts))) if drifts else line("doubt.drift_unknown")
+    drifts = [figure.value for figure in at.facts.analysed.findings.drift.values() if figure.value is not None]
+    worst = max(drifts, key=lambda ratio: abs(math.log(ratio)), default=None)
+    yield line("doubt.drift_unknown") if worst is None else line("doubt.drifted", drift=Quoted(drift_words(worst)))
     warnings = at.facts.analysed.findings.warnings
     yield from (line("doubt.warning", text=Quoted(text)) for text in warnings if text not in _SAID_WITH_THE_ANSWER)
 

@@ -47,8 +47,10 @@ def share(fraction: float) -> str:
 
 
 def fine_share(fraction: float) -> str:
-    """Return "6.6 %", or "> 1000 %" from where the number means no more than that."""
-    return f"{100 * fraction:.1f} %" if fraction < 10 else "> 1000 %"
+    """Return "6.6 %", "139 %", or "> 1000 %" from where the number means no more than that."""
+    if fraction >= 10:
+        return "> 1000 %"
+    return f"{100 * fraction:.1f} %" if fraction < 0.1 else f"{100 * fraction:.0f} %"
 
 
 def ranges(ks: Iterable[int]) -> str:

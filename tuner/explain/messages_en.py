@@ -180,7 +180,7 @@ MESSAGES = {
     "doubt.one_life": "Each candidate was started once (`protocol.lives: 1`): how starts differ was not measured.",
     "doubt.lives_missing": "The answer wants {lives} fresh engine lives of the best candidates. They are not "
     "complete, so it still rests on one life each.",
-    "doubt.drifted": "The engine without speculation was measured again later: it had drifted by up to {drift}.",
+    "doubt.drifted": "The engine without speculation was measured again later. Where that differs most, {drift}.",
     "doubt.drift_unknown": "The engine without speculation was measured once: whether it drifted is not known.",
     "doubt.warning": "From the report: {text}",
     # Causes

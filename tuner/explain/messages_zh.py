@@ -164,7 +164,7 @@ MESSAGES = {
     "doubt.one_life": "每个候选配置只启动了一次（`protocol.lives: 1`）：各次启动相差多少，没有测量。",
     "doubt.lives_missing": "答案需要最好的几个候选各有 {lives} 次全新的引擎启动。目前还不齐，所以仍然只依据各一次启动"
     "。",
-    "doubt.drifted": "不用投机解码的引擎后来又测过一次：最多漂移了 {drift}。",
+    "doubt.drifted": "不用投机解码的引擎后来又测过一次。差别最大的地方，{drift}。",
     "doubt.drift_unknown": "不用投机解码的引擎只测了一次：有没有漂移，不知道。",
     "doubt.warning": "报告里说：{text}",
     # Causes

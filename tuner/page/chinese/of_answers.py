@@ -115,11 +115,12 @@ OF_ANSWERS = {
     "no speedup could be computed": "算不出加速比",
     "over the load points up to concurrency {n}; {what}": "并发不超过 {n} 的负载点；{what}",
     # --- what limits it
-    "{why}; this sweep could have seen no less than {smallest}, and {remedy} would settle {effect}": (
-        "{why}；这次测量看不出小于 {smallest} 的差别，再测{remedy}就能确认 {effect} 的差别"
+    "{why}; only an effect of {smallest} could have been seen, and {remedy} would settle {effect}": (
+        "{why}；只有{smallest}的差别才看得出来，再测{remedy}就能确认 {effect} 的差别"
     ),
-    "{why}; this sweep could have seen no less than {smallest}": "{why}；这次测量看不出小于 {smallest} 的差别",
-    "this sweep could have seen no less than {smallest}": "这次测量看不出小于 {smallest} 的差别",
+    "{why}; only an effect of {smallest} could have been seen": "{why}；只有{smallest}的差别才看得出来",
+    "only an effect of {smallest} could have been seen": "只有{smallest}的差别才看得出来",
+    "{effect} or more": " {effect} 或更大",
     ", and {remedy} would settle {effect}": "，再测{remedy}就能确认 {effect} 的差别",
     "too little to tell from no speculation with {n}": "只有 {n}，不足以与不用投机解码区分开",
     "about {n:d} fresh engine lives": "大约 {n} 次全新的引擎启动",
@@ -139,7 +140,17 @@ OF_ANSWERS = {
         "按一次测量的全部结论共用的置信水平还不够确定；{what}"
     ),
     "not enough to be sure at the level that a sweep's claims share;": "按一次测量的全部结论共用的置信水平还不够确定；",
-    "the baseline itself drifted by {x:w} between its lives": "基线自己在两次启动之间漂移了 {x}",
+    "the baseline itself drifted, {how}": "基线自己有漂移，{how}",
+    "on average": "平均",
+    "on average {what}": "平均{what}",
+    "two of its lives differ by {x:w}, and which is slower differs too": "两次启动相差 {x}，哪次更慢也不一致",
+    "an earlier life was {x} slower than a later one": "前面的启动比后面的慢 {x}",
+    "a later life was {x} slower than an earlier one": "后面的启动比前面的慢 {x}",
+    "a later life": "后面的启动",
+    "an earlier life": "前面的启动",
+    "a later one": "后面的",
+    "an earlier one": "前面的",
+    "{slower} was {x} slower than {faster}": "{slower}比{faster}慢 {x}",
     "not enough to be sure with {n:d} candidates to choose from": "要从 {n} 个候选配置里选，这还不够确定",
     # --- limits
     "No speculative candidate keeps to the limits at concurrency {n}. {label}: {why}.": (

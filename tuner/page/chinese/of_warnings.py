@@ -39,9 +39,7 @@ OF_WARNINGS = {
     "{label} (trial {n:d})": "{label}（试验 {n}）",
     "{label} (fresh lives) at {load}": "{label}（全新启动），{load}",
     "{label} (fresh lives)": "{label}（全新启动）",
-    "the baseline on {device} drifted by {x:w} at {load} between the two of its lives that differ most": (
-        "{device} 上的基线在 {load} 漂移了 {x}（取差别最大的两次启动）"
-    ),
+    "the baseline on {device} drifted at {load}: {how}": "{device} 上的基线在 {load} 有漂移：{how}",
     "the baseline on {device} was measured once: its drift over the sweep is unknown": (
         "{device} 上的基线只测了一次：测量过程中的漂移不知道"
     ),
