@@ -15,8 +15,8 @@ from matplotlib.text import Annotation
 
 from tuner.analysis.findings import findings
 from tuner.plots import plot_surface, save_plots
-from tuner.plots.surface import EDGE_LINE, FAILED_COLOUR, FRAME, Map, boundary
-from tuner.records import Findings, LoadPoint, Metric, Role, Surface, Trial
+from tuner.plots.surface import EDGE_LINE, FAILED_COLOUR, FRAME, OPEN_LINE, Map, boundary
+from tuner.records import Border, Findings, LoadPoint, Metric, Role, Surface, Trial
 
 Make = Callable[..., Trial]
 C1, C8, C32 = LOADS = tuple(LoadPoint("chat", c, 33) for c in (1, 8, 32))
@@ -131,9 +131,28 @@ def test_the_crossover_runs_between_faster_and_not_faster(result: Findings) -> N
     """K = 3 stops paying between 8 and 32 (columns 1 and 2), and so does K = 6; K = 1 pays everywhere."""
     (draft,) = surface_of(result).drafts
     shown = Map(draft, (0, 1, 3, 6), (1, 8, 32))
-    assert set(boundary(shown)) == {((1.5, 1.5), (1.5, 2.5)), ((1.5, 2.5), (1.5, 3.5)), ((1.5, 1.5), (2.5, 1.5))}
+    lines = {((1.5, 1.5), (1.5, 2.5)), ((1.5, 2.5), (1.5, 3.5)), ((1.5, 1.5), (2.5, 1.5))}
+    assert set(boundary(shown)) == {(*line, Border.PROVEN) for line in lines}
     _, axes = drawn(result)
     assert sum(line.get_color() == EDGE_LINE["color"] for line in axes.lines) == 2  # nothing between K not adjacent
+
+
+def test_a_crossover_within_noise_is_dashed_and_called_not_proven(make_trial: Make) -> None:
+    """The baseline's lives differ by more than any effect: no interval lies on one side of 1."""
+    again = make_trial(9, loads=LOADS, role=Role.BASELINE_AGAIN, tpot=0.06)
+    noisy = findings([make_trial(0, loads=LOADS), trial(make_trial, 1, 1, (1.2, 0.7, 0.4)), again], LOADS)
+    figure, axes = drawn(noisy)
+    crossing = [line for line in axes.lines if line.get_color() == EDGE_LINE["color"]]
+    assert [line.get_linestyle() for line in crossing] == ["--"]
+    assert crossing[0].get_linewidth() == OPEN_LINE["linewidth"]
+    said = "\n".join(text.get_text() for text in figure.legends[0].get_texts())
+    assert "not proven" in said and "crossover: faster on one side" not in said
+
+
+def test_the_colours_have_a_scale(result: Findings) -> None:
+    """K = 6 is the fastest at 2.5x and at 0.5x the slowest: the scale reaches as far in both directions."""
+    figure, _ = drawn(result)
+    assert [text.get_text() for text in figure.texts[-3:]] == ["0.40x", "1.00x, as without", "2.50x"]
 
 
 def test_shares_of_the_traffic_stand_below_the_columns(result: Findings) -> None:

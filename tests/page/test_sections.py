@@ -165,6 +165,15 @@ def test_the_map_marks_the_best_and_the_crossover(built: Given) -> None:
     assert (by_place["K = 3", 0].tone or 0) > 0 > (by_place["K = 5", 2].tone or 0)
 
 
+def test_a_crossover_within_noise_is_a_dashed_line() -> None:
+    """The baseline's lives differ by more than a loss at 32 does: no interval lies below 1."""
+    again = build_trial(9, loads=LOADS, tpot=lambda load, i, r: 1.4 * speed(0)(load, i, r), role=Role.BASELINE_AGAIN)
+    (table,) = tables(surface_blocks(given([*trials()[:-1], again])))
+    marks = {mark for row in table.rows for cell in row for mark in cell.marks}
+    assert marks & {"open-right", "open-bottom"}
+    assert not marks & {"edge-right", "edge-bottom"}
+
+
 def test_one_concurrency_has_no_map() -> None:
     assert not list(surface_blocks(given(trials(loads=LOADS[:1]), LOADS[:1])))
 

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tuner.plots.layout import TEXT, footer, footer_columns, panels
-from tuner.records import Cell, DraftSurface, Metric, Surface
+from tuner.plots.layout import EDGE, GREY, LINE_HEIGHT, TEXT, footer, footer_columns, panels
+from tuner.records import Border, Cell, DraftSurface, Metric, Surface, border
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Colour = tuple[float, float, float, float]
-Segment = tuple[tuple[float, float], tuple[float, float]]
+Segment = tuple[tuple[float, float], tuple[float, float], Border]
 
 MOST_ROWS = 16
 """With more K than this, those that were not tried get no row."""
@@ -26,9 +26,12 @@ SMALLEST = 5.5  # points: where an interval would have to be smaller, it is left
 WIDE = 1.45  # a text of n characters of one point is narrower than n / WIDE points
 MARGIN = 2.2  # points between a cell's edge and the middle of its frame
 MIDDLE = 0.179  # relative luminance at which black and white text have the same contrast
+SCALE = (0.35, 3.6, 0.18)  # inches: left, width and height of the colour scale
+SCALE_ROWS, SCALE_STEPS = 2, 90
 FAILED_COLOUR = "#E4E4E4"
 FRAME: Any = {"facecolor": "none", "edgecolor": "black", "linewidth": 2.6, "joinstyle": "round", "zorder": 7}
 EDGE_LINE: Any = {"color": "#D55E00", "linewidth": 4.5, "solid_capstyle": "butt", "zorder": 6}
+OPEN_LINE: Any = EDGE_LINE | {"linewidth": 3.0, "linestyle": (0, (1.6, 1.4))}
 EDGE_HALO: Any = {"color": "white", "linewidth": 9.0, "solid_capstyle": "butt", "zorder": 5}
 
 
@@ -49,10 +52,10 @@ class Map:
         """Return the cell there, None where nothing was tried."""
         return next((c for c in self.draft.cells if (c.k, c.concurrency) == (k, concurrency)), None)
 
-    def value(self, row: int, column: int) -> float | None:
-        """Return the speedup of a cell by its place, None where there is none."""
-        cell = self.at(self.rows[row], self.columns[column])
-        return cell.speedup.value if cell else None
+    def placed(self, row: int, column: int) -> Cell | None:
+        """Return the cell at that place, None beyond the map and where nothing was tried."""
+        inside = row < len(self.rows) and column < len(self.columns)
+        return self.at(self.rows[row], self.columns[column]) if inside else None
 
 
 def plot_surface(
@@ -70,21 +73,24 @@ def plot_surface(
     maps = [_map(draft, surface.concurrencies) for draft in drafts]
     symbols, columns = _symbols(maps), footer_columns(len(maps))
     title = f"Speedup of speculative decoding ({metric.words}) by K and concurrency"
-    figure, axes_of = panels(title, subtitle, dict.fromkeys(maps, ()), math.ceil(len(symbols) / columns))
-    colour_of = _colours([c.speedup.value for d in drafts for c in d.cells if c.speedup.value is not None])
+    rows = math.ceil(len(symbols) / columns)
+    figure, axes_of = panels(title, subtitle, dict.fromkeys(maps, ()), rows + SCALE_ROWS)
+    most = _most([c.speedup.value for d in drafts for c in d.cells if c.speedup.value is not None])
+    colour_of = _colours(most)
     for shown, axes in axes_of.items():
         _frame(axes, shown, shares)
         for row, k in enumerate(shown.rows):
             for column, concurrency in enumerate(shown.columns):
                 _draw_cell(axes, (column, row), shown.at(k, concurrency), colour_of)
-        for (x0, y0), (x1, y1) in boundary(shown):
+        for (x0, y0), (x1, y1), told in boundary(shown):
             axes.plot([x0, x1], [y0, y1], **EDGE_HALO)
-            axes.plot([x0, x1], [y0, y1], **EDGE_LINE)
+            axes.plot([x0, x1], [y0, y1], **(EDGE_LINE if told is Border.PROVEN else OPEN_LINE))
         for column, concurrency in enumerate(shown.columns):
             best = shown.draft.best.get(concurrency)
             if best is not None:
                 _draw_frame(axes, column, shown.rows.index(best.best.k))
     footer(figure, symbols, columns)
+    _draw_scale(figure, colour_of, most, EDGE + 1.15 * LINE_HEIGHT * rows)
     return figure
 
 
@@ -94,11 +100,14 @@ def _map(draft: DraftSurface, concurrencies: tuple[int, ...]) -> Map:
     return Map(draft, (0, *shown), concurrencies)
 
 
-def _colours(values: Sequence[float]) -> Callable[[float], Colour]:
+def _most(values: Sequence[float]) -> float:
+    """Return the logarithm of the largest speedup, or of the largest slowdown, that has a colour."""
+    return max([math.log(LEAST_RANGE), *(abs(math.log(value)) for value in values)])
+
+
+def _colours(most: float) -> Callable[[float], Colour]:
     """Return the colour of a speedup; equal ratios are equally far apart, no speculation is in the middle."""
     from matplotlib import colormaps
-
-    most = max([math.log(LEAST_RANGE), *(abs(math.log(value)) for value in values)])
 
     def colour(value: float) -> Colour:
         red, green, blue, alpha = colormaps[COLOURS](0.5 + 0.5 * math.log(value) / most)
@@ -107,18 +116,31 @@ def _colours(values: Sequence[float]) -> Callable[[float], Colour]:
     return colour
 
 
+def _draw_scale(figure: Figure, colour_of: Callable[[float], Colour], most: float, bottom: float) -> None:
+    """Draw which colour is which speedup.  bottom: inches from the figure's edge to the words below the scale."""
+    from matplotlib.patches import Rectangle
+
+    (left, width, height), words = SCALE, 1.1 * LINE_HEIGHT
+    for i in range(SCALE_STEPS):
+        value = math.exp(most * (2 * (i + 0.5) / SCALE_STEPS - 1))
+        place, rest = (left + width * i / SCALE_STEPS, bottom + words), width * (1 - i / SCALE_STEPS)
+        looks: dict[str, Any] = {"facecolor": colour_of(value), "transform": figure.dpi_scale_trans}
+        figure.add_artist(Rectangle(place, rest, height, edgecolor="none", **looks))
+    inches: Any = {"transform": figure.dpi_scale_trans, "fontsize": TEXT, "color": GREY, "va": "bottom"}
+    ends = f"{math.exp(-most):.2f}x", "1.00x, as without", f"{math.exp(most):.2f}x"
+    for share, text, side in zip((0.0, 0.5, 1.0), ends, ("left", "center", "right"), strict=True):
+        figure.text(left + share * width, bottom, text, ha=side, **inches)
+
+
 def boundary(shown: Map) -> Iterator[Segment]:
     """Yield the edges between neighbouring cells of which one is faster than no speculation and the other is not."""
-    rows, columns = range(1, len(shown.rows)), range(len(shown.columns))
-    for row in rows:
-        for column in columns:
-            here = shown.value(row, column)
-            right = shown.value(row, column + 1) if column + 1 < len(shown.columns) else None
-            above = shown.value(row + 1, column) if row + 1 < len(shown.rows) else None
-            if here is not None and right is not None and (here > 1) != (right > 1):
-                yield (column + 0.5, row - 0.5), (column + 0.5, row + 0.5)
-            if here is not None and above is not None and (here > 1) != (above > 1):
-                yield (column - 0.5, row + 0.5), (column + 0.5, row + 0.5)
+    for row in range(1, len(shown.rows)):
+        for column in range(len(shown.columns)):
+            here = shown.placed(row, column)
+            if (right := border(here, shown.placed(row, column + 1))) is not None:
+                yield (column + 0.5, row - 0.5), (column + 0.5, row + 0.5), right
+            if (above := border(here, shown.placed(row + 1, column))) is not None:
+                yield (column - 0.5, row + 0.5), (column + 0.5, row + 0.5), above
 
 
 def _frame(axes: Axes, shown: Map, shares: Mapping[int, float] | None) -> None:
@@ -210,8 +232,11 @@ def _symbols(maps: Sequence[Map]) -> list[Artist]:
         Patch(**{**FRAME, "label": "best K: the fastest, or the smallest that noise cannot tell from it"}),
         Patch(facecolor="none", label="small figures: 95 % interval; K = 0 is no speculation"),
     ]
-    if any(next(boundary(shown), None) for shown in maps):
-        symbols.append(Line2D([], [], **EDGE_LINE, label="crossover: measured faster on one side, not on the other"))
+    told = {segment[2] for shown in maps for segment in boundary(shown)}
+    if Border.PROVEN in told:
+        symbols.append(Line2D([], [], **EDGE_LINE, label="crossover: faster on one side, slower on the other"))
+    if Border.OPEN in told:
+        symbols.append(Line2D([], [], **OPEN_LINE, label="not proven: a crossover by the values, not by the intervals"))
     if any(cell.lives > 1 for cell in cells):
         words = "over fresh engine lives; the others: one life of each"
         symbols.append(Line2D([], [], marker="D", ls="none", color="black", markersize=7, label=words))

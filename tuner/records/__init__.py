@@ -53,7 +53,7 @@ from tuner.records.quality import Bar, BarKind, Divergence, Losslessness, SameOu
 from tuner.records.redaction import without_credentials_json
 from tuner.records.run import FingerprintParts, RunManifest
 from tuner.records.scheduled import ScheduleAnswer, SchedulePoint
-from tuner.records.surface import BestK, Cell, Crossover, DraftSurface, Effect, Surface
+from tuner.records.surface import BestK, Border, Cell, Crossover, DraftSurface, Effect, Surface, border
 from tuner.records.traffic import Coverage, Traffic
 
 __all__ = [
@@ -66,6 +66,7 @@ __all__ = [
     "BarKind",
     "Barred",
     "BestK",
+    "Border",
     "Candidate",
     "Cell",
     "ChangedSettings",
@@ -125,6 +126,7 @@ __all__ = [
     "Tried",
     "Verdict",
     "WorkerFacts",
+    "border",
     "canonical_json",
     "short_hash",
     "slug",

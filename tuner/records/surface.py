@@ -32,6 +32,29 @@ class Cell:
     lives: int = 1
     barred: bool = False
 
+    @property
+    def effect(self) -> Effect:
+        """What this K does there, by the interval of its speedup; UNCLEAR without one."""
+        low, high = self.speedup.low, self.speedup.high
+        if low is not None and low > 1:
+            return Effect.PAYS
+        return Effect.SLOWER if high is not None and high < 1 else Effect.UNCLEAR
+
+
+class Border(StrEnum):
+    """Where speculation stops paying between two cells: by their whole intervals, or by their values alone."""
+
+    PROVEN = "proven"
+    OPEN = "open"
+
+
+def border(one: Cell | None, other: Cell | None) -> Border | None:
+    """Return what lies between two neighbouring cells; None where one has no value or both are on one side of 1."""
+    values = [cell.speedup.value for cell in (one, other) if cell is not None and cell.speedup.value is not None]
+    if one is None or other is None or len(values) < 2 or (values[0] > 1) == (values[1] > 1):
+        return None
+    return Border.PROVEN if {one.effect, other.effect} == {Effect.PAYS, Effect.SLOWER} else Border.OPEN
+
 
 @dataclass(frozen=True)
 class BestK:

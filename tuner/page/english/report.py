@@ -102,9 +102,10 @@ REPORT = {
     "col_load": "load point",
     # --- the map
     "map_about": (
-        "Speedup over no speculation, 95 % intervals below it. A frame marks the best K of a column: the fastest, "
-        "or the smallest that noise cannot tell from it. A heavy line divides what was measured faster than no "
-        "speculation from what was not."
+        "Speedup over no speculation, 95 % intervals below it. Blue is faster and orange slower, the deeper the "
+        "further; equal ratios are equally far apart. A frame marks the best K of a column: the fastest, "
+        "or the smallest that noise cannot tell from it. A heavy line divides what is faster than no speculation from "
+        "what is slower, by whole intervals; a dashed one does so by the values alone: that crossover is not proven."
     ),
     "map_of": "{draft}: {metric} speedup by K and concurrency{at}",
     "map_corner": "K",

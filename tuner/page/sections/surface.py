@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from tuner.page.given import Given
 from tuner.page.view import Block, Cell, Markdown, Table, Text, texts
-from tuner.records import Answer, DraftSurface, Surface
+from tuner.records import Answer, Border, DraftSurface, Surface, border
 from tuner.records import Cell as Measured
 from tuner.words import full_label
 
@@ -17,6 +17,8 @@ LEAST_RANGE = 1.25
 """Times faster and slower than none: a map of noise shall not look like one of effects."""
 TONES = 5
 """Shades in each direction."""
+LINES = {Border.PROVEN: "edge", Border.OPEN: "open"}
+"""Marks of a cell beside which speculation stops paying: a whole line where intervals show it, else a dashed one."""
 
 
 def tone(speedup: float | None, most: float) -> int | None:
@@ -62,26 +64,17 @@ def _map(given: Given, answer: Answer, surface: Surface, draft: DraftSurface) ->
     head = texts([words("map_corner"), *(words("map_column", n=n) for n in surface.concurrencies)])
     body = []
     for i, k in enumerate(rows):
-        below = rows[i + 1] if i + 1 < len(rows) else None
+        below = rows[i + 1 : i + 2]
         row = [Cell(words("map_row", k=k))]
         for j, concurrency in enumerate(surface.concurrencies):
-            right = surface.concurrencies[j + 1] if j + 1 < len(surface.concurrencies) else None
+            here, right = cells.get((k, concurrency)), surface.concurrencies[j + 1 : j + 2]
             best = draft.best.get(concurrency)
             marks = [*(["best"] if best is not None and best.best.k == k else [])]
-            marks += ["edge-right"] if right is not None and _parts(cells, (k, concurrency), (k, right)) else []
-            marks += (
-                ["edge-bottom"] if below is not None and _parts(cells, (k, concurrency), (below, concurrency)) else []
-            )
-            row.append(_cell(given, k, cells.get((k, concurrency)), marks, most))
+            marks += [f"{LINES[told]}-right" for c in right if (told := border(here, cells.get((k, c))))]
+            marks += [f"{LINES[told]}-bottom" for r in below if (told := border(here, cells.get((r, concurrency))))]
+            row.append(_cell(given, k, here, marks, most))
         body.append(tuple(row))
     return Table(caption, head, tuple(body), heat=True)
-
-
-def _parts(cells: Mapping[tuple[int, int], Measured], one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether one of two neighbouring cells is faster than no speculation and the other is not."""
-    values = [cells[place].speedup.value if place in cells else None for place in (one, other)]
-    known = [value for value in values if value is not None]
-    return len(known) == 2 and (known[0] > 1) != (known[1] > 1)
 
 
 def _cell(given: Given, k: int, cell: Measured | None, marks: Sequence[str], most: float) -> Cell:
