@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from tuner.records import (
@@ -69,5 +71,13 @@ def test_every_verdict_says_what_to_do(verdict: Verdict, words: str) -> None:
 def test_a_trial_in_a_line_is_its_figures_or_its_failure() -> None:
     load = LoadFigures(LoadPoint("chat"), {"tpot_s": figure(0.08, unit="s"), "speedup_tpot": figure(1.9, 1.8, 2.0)})
     assert trial_words(record(), TrialFigures(3, GOOD, "d", (load,))) == "TPOT 80 ms, 1.90x (1.80-2.00)"
+    at_four = replace(load, load_point=LoadPoint("chat", 4))
+    assert trial_words(record(), TrialFigures(3, GOOD, "d", (load, at_four))) == (
+        "concurrency 1: TPOT 80 ms, 1.90x (1.80-2.00); concurrency 4: TPOT 80 ms, 1.90x (1.80-2.00)"
+    )
+    longer = replace(load, load_point=LoadPoint("chat", max_tokens=7))
+    assert f"; {longer.load_point.label}: TPOT" in trial_words(record(), TrialFigures(3, GOOD, "d", (load, longer)))
+    again = TrialFigures(6, GOOD.baseline, "d", (load,))
+    assert trial_words(record(), again) == "TPOT 80 ms, drift: the baseline itself is 1.90x of its first life"
     failure = Failure(FailureKind.CRASHED, "out of memory")
     assert trial_words(record(failure), None) == "failed (crashed): out of memory"

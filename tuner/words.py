@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tuner.records import Answer, Candidate, Figure, Metric, Role, SameOutput, TrialFigures, TrialRecord, Verdict
+from tuner.records import (
+    Answer,
+    Candidate,
+    Figure,
+    LoadPoint,
+    Metric,
+    Role,
+    SameOutput,
+    TrialFigures,
+    TrialRecord,
+    Verdict,
+)
 
 VERDICT_WORDS = {
     Verdict.SPECULATE: "speculate",
@@ -121,11 +132,31 @@ def trial_words(record: TrialRecord, figures: TrialFigures | None) -> str:
         return f"failed ({failure.code or failure.kind.value}): {failure.what or failure.message}"
     if figures is None:
         return "measured"
-    return "; ".join(_load_words(load.figures, figures.metric) for load in figures.loads)
+    again, names = not figures.candidate.k, _load_names([load.load_point for load in figures.loads])
+    return "; ".join(
+        f"{name}{_load_words(load.figures, figures.metric, again=again)}"
+        for name, load in zip(names, figures.loads, strict=True)
+    )
 
 
-def _load_words(figures: Mapping[str, Figure], metric: Metric) -> str:
+def _load_names(points: Sequence[LoadPoint]) -> list[str]:
+    """Return what tells the load points apart: "concurrency 4: "."""
+    if len(points) < 2:
+        return [""] * len(points)
+    steps = [point.concurrency for point in points]
+    return [
+        f"{point.label}: " if len(set(steps)) < len(steps) else f"concurrency {step}: "
+        for point, step in zip(points, steps, strict=True)
+    ]
+
+
+def _load_words(figures: Mapping[str, Figure], metric: Metric, *, again: bool) -> str:
+    """Return a load point's figures.  again: whether a speedup is that of a baseline over its own first life."""
     words = f"TPOT {milliseconds(figures['tpot_s'])}"
     speedup = figures.get(metric.speedup)
     of = "" if metric is Metric.TPOT else f"{metric.words} "
-    return words if speedup is None else f"{words}, {of}{times(speedup)}"
+    if speedup is None:
+        return words
+    if again:
+        return f"{words}, drift: the baseline itself is {of}{times(speedup, interval=False)} of its first life"
+    return f"{words}, {of}{times(speedup)}"

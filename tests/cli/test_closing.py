@@ -38,3 +38,9 @@ def test_no_figure_and_no_name_is_cut_off(report: Report, width: int) -> None:
 def test_a_wide_terminal_has_the_other_columns_too(report: Report) -> None:
     wide, narrow = closing_table(report, 80), closing_table(report, 40)
     assert all(column in wide and column not in narrow for column in ("TPOT  ", "acceptance  ", "length"))
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_star_has_its_meaning_below_the_table(report: Report, width: int) -> None:
+    text = closing_table(report, width)
+    assert "* the answer" in text.splitlines()

@@ -38,7 +38,13 @@ def test_baseline_largest_k_then_the_predicted_best() -> None:
     assert [one.candidate.k for one in tried][:2] == [0, 8]
     assert len(tried) <= 5
     assert found(tried, world) == pytest.approx(best(drafts("good"), world), abs=0.005)
-    assert last.done and last.why
+    assert last.done and "not measured is expected to gain enough" in last.why
+
+
+def test_where_all_was_measured_nothing_is_said_of_the_rest() -> None:
+    world = World()
+    _, last = search(Guided([BASE, speculating(3)], world.loads), world)
+    assert last.done and last.why == "every K that can be measured was measured"
 
 
 @pytest.mark.parametrize("rate", [0.3, 0.6, 0.8, 0.93])

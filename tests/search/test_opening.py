@@ -56,3 +56,12 @@ def test_other_arguments_wait_for_the_first_ones() -> None:
     assert reference_curves(every, broken) == every[1:]
     later = History((World().run(speculating(3, args={"max_num_seqs": 32})),))
     assert reference_curves(every, later) == every[1:]
+
+
+def test_the_only_k_of_a_draft_is_not_called_the_largest() -> None:
+    history = History(())
+    (one,) = curves([speculating(3)])
+    decision = opening(reference_curves([one], history), history)
+    assert decision is not None and decision.why == "good K=3 is the only K of its draft"
+    first_of_many = opening(reference_curves(CURVES, history), history)
+    assert first_of_many is not None and "good K=8 is the largest K" in first_of_many.why

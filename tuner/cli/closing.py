@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MOST_CAUSES = 3
 """Causes that the closing table names; all of them stand in the report."""
+_ANSWER = " *"
+"""What marks the answer's own row."""
 NARROW = 64
 """Columns below which the table would cut its figures off."""
 
@@ -40,6 +42,8 @@ def closing_table(report: Report, width: int | None = None, words: Words = ENGLI
                 console.print(*_narrow_tables(report, answer, told), sep="\n")
             else:
                 console.print(_table(report, answer, told))
+            if any(name.endswith(_ANSWER) for name, _ in _named(report, answer)):
+                console.print(told(f"{_ANSWER.strip()} the answer"), markup=False, highlight=False)
             at = told(f"at temperature {answer.temperature:g}")
             console.print(f"[bold]{escape(told(verdict_words(answer)))}[/] {at}", highlight=False)
             console.print(told(answer.why), markup=False, highlight=False)
@@ -104,10 +108,10 @@ def _named(report: Report, answer: Answer) -> Iterator[tuple[str, TrialFigures]]
     names = distinguishing(trial.candidate for trial in report.findings.trials)
     for trial in report.findings.trials:
         chosen = trial.candidate == answer.best and answer.lives == 1
-        mark = " (again)" if trial.number in report.baselines_again else " *" if chosen else ""
+        mark = " (again)" if trial.number in report.baselines_again else _ANSWER if chosen else ""
         yield f"{full_label(trial.candidate, names)}{mark}", trial
     for trial in report.findings.finals:
-        mark = " *" if trial.candidate == answer.best and answer.lives > 1 else ""
+        mark = _ANSWER if trial.candidate == answer.best and answer.lives > 1 else ""
         yield f"{full_label(trial.candidate, names)}, {_fresh(trial)}{mark}", trial
 
 

@@ -64,7 +64,15 @@ class Guided:
         if self._baseline is not None and self._baseline.key not in history.outcomes:
             return Decision(self._baseline, False, "the baseline comes first: everything is compared with it")
         references = reference_curves(self._curves, history)
-        return opening(references, history) or self._most_gain(references, history) or _nothing(history)
+        return opening(references, history) or self._most_gain(references, history) or self._nothing(history)
+
+    def _nothing(self, history: History) -> Decision:
+        if history.running:
+            return Decision(None, False, f"{history.running} running: what comes next depends on what they show")
+        if any(history.open(curve) for curve in self._curves):
+            why = "no K that was not measured is expected to gain enough to be worth an engine start"
+            return Decision(None, True, why)
+        return Decision(None, True, "every K that can be measured was measured")
 
     def report(self, tried: Sequence[Tried]) -> tuple[Foretold, ...]:
         """Return predictions beside measurements: what each K was expected to take before it was measured."""
@@ -121,12 +129,6 @@ class Guided:
                 if seen.pays:
                     break
         return found
-
-
-def _nothing(history: History) -> Decision:
-    if history.running:
-        return Decision(None, False, f"{history.running} running: what comes next depends on what they show")
-    return Decision(None, True, "no K that was not measured is expected to gain enough to be worth an engine start")
 
 
 def _varying(candidates: Sequence[Candidate]) -> tuple[str, ...]:

@@ -51,6 +51,8 @@ def _largest(curve: Curve, history: History) -> Candidate:
 
 
 def _why(curve: Curve, candidate: Candidate) -> str:
+    if len(curve.ks) == 1:
+        return f"{candidate.label} is the only K of its draft"
     if candidate.k == max(curve.ks):
         return f"{candidate.label} is the largest K: its run tells acceptance at every smaller one"
     return f"{candidate.label} takes the place of a larger K that did not run"
