@@ -20,6 +20,7 @@ from tests.page.reading_html import Element, read
 from tuner.cli.report import report
 from tuner.page.chinese import CHINESE, PHRASES, SAID
 from tuner.page.english import ENGLISH
+from tuner.space.schema import load_space
 
 PACKAGE = Path(tuner.__file__).parent
 RECORDED = Path(__file__).parents[1] / "data" / "h200-14b-grid"
@@ -258,6 +259,29 @@ def page_texts(element: Element) -> Iterator[str]:
 )
 def test_parts_are_told_by_themselves(text: str, told: str) -> None:
     assert CHINESE.told(text) == told
+
+
+@pytest.mark.parametrize("space", sorted((PACKAGE.parent / "search_spaces").glob("*.yaml")), ids=lambda path: path.name)
+def test_what_a_shipped_space_says_of_its_protocol_is_told_as_a_whole(space: Path) -> None:
+    reduced = load_space(str(space)).protocol.reduced
+    assert not reduced or not english_left(CHINESE.told(f"reduced protocol: {reduced}"))
+
+
+@pytest.mark.parametrize(
+    "own",
+    [
+        "This is my demo: 6 prompts, short answers, 2 repeats and one engine life each",
+        "6 prompts",
+        "2 instead of 3 repeats; because the machine is lent",
+        "Few prompts. The baseline drifts; noise is large (clear)",
+    ],
+)
+def test_the_users_own_words_are_never_told_in_parts(own: str) -> None:
+    told = CHINESE.told(f"reduced protocol: {own}")
+    known = CHINESE.told(own)
+    assert told.startswith("缩减的测量方案：")
+    assert told.removeprefix("缩减的测量方案：") in (own, known)
+    assert not (re.search("[\u4e00-\u9fff]", told.removeprefix("缩减的测量方案：")) and english_left(known))
 
 
 @pytest.mark.parametrize(

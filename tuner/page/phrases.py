@@ -22,11 +22,12 @@ KINDS = {
     "i": r"(\d+(?:, \d+)*)",
     "w": r"([^\s,;:()]+)",
     "o": "(.*?)",
+    "u": "(.+?)",
 }
 """What a place may hold, by what follows its name.
 
 Nothing: anything within a sentence.  s: sentences.  l: a list.  d: a number.  i: whole numbers.  w: a word.
-o: anything, or nothing.
+o: anything, or nothing.  u: the user's own words, which are told as a whole or not at all.
 """
 _LIST_MARK = "\u3001"
 _SENTENCES = re.compile(r"(?<=[.?!])\s+(?=[A-Z(\d]|\S+ K=\d)")
@@ -35,6 +36,7 @@ _LISTED = re.compile(", | and ")
 _BRACKETS = re.compile(r"([^()]*?) ?\(((?:[^()]|\([^()]*\))*)\)([^()]*)")
 """Brackets may hold brackets."""
 _LATIN_WORD = re.compile(r"[A-Za-z]{2}")
+_LATIN_WORDS = re.compile(r"[A-Za-z]{2,} [A-Za-z]{2,}")
 _HAN = re.compile("[\u3000-\u9fff\uff00-\uffef]")
 _SPACE_BETWEEN = re.compile("(?<=[\u3000-\u9fff\uff00-\uffef]) +(?=[\u3000-\u9fff\uff00-\uffef])")
 _MOST_KEPT = 20_000
@@ -44,8 +46,8 @@ _MOST_KEPT = 20_000
 class Phrase:
     """One text of the source and its translation.
 
-    lists, open: names of places that hold lists, and of those that hold sentences.  literal: what surely stands in the
-    text, to look for it quickly.  ends: whether it has a full stop.
+    lists, open, users: names of places that hold lists, sentences, and the user's own words.  literal: what surely
+    stands in the text, to look for it quickly.  ends: whether it has a full stop.
     """
 
     pattern: re.Pattern[str]
@@ -53,6 +55,7 @@ class Phrase:
     translation: str
     lists: frozenset[str]
     open: frozenset[str]
+    users: frozenset[str]
     literal: str
     ends: bool
 
@@ -94,13 +97,22 @@ class Phrasebook:
                 and (match := phrase.pattern.fullmatch(text))
             ):
                 values = dict(zip(phrase.names, match.groups(), strict=True))
-                if all(_fits(value, name in phrase.open) for name, value in values.items()):
-                    told = {name: self._filled(value, name in phrase.lists) for name, value in values.items()}
+                if all(_fits(value, name in phrase.open | phrase.users) for name, value in values.items()):
+                    told = {name: self._filled(value, phrase, name) for name, value in values.items()}
                     return phrase.translation.format(**told)
         return None
 
-    def _filled(self, value: str, is_list: bool) -> str:
-        return _LIST_MARK.join(map(self.told, _LISTED.split(value))) if is_list else self.told(value)
+    def _filled(self, value: str, phrase: Phrase, name: str) -> str:
+        if name in phrase.users:
+            return self._wholly(value)
+        return _LIST_MARK.join(map(self.told, _LISTED.split(value))) if name in phrase.lists else self.told(value)
+
+    def _wholly(self, text: str) -> str:
+        """Return the text told where each of its clauses is a phrase with nothing left over, else the text as it is."""
+        clauses = [text] if self._as_it_is(text) else text.split("; ")
+        told = [self._as_it_is(clause) for clause in clauses]
+        known = [one for one in told if one is not None and not _LATIN_WORDS.search(one)]
+        return "；".join(known) if len(known) == len(told) else text
 
     def _in_parts(self, text: str) -> str | None:
         """Return several sentences, or parts that are listed, each by itself; None where no part is known."""
@@ -171,7 +183,9 @@ def _phrase(source: str, translation: str) -> Phrase:
     pattern = "".join(re.escape(text) + (KINDS[kind] if name is not None else "") for text, name, kind in parts)
     names = tuple(name for _, name, _ in parts if name is not None)
     literal = max((text for text, _, _ in parts), key=len)
-    lists, open_ = (frozenset(name for _, name, own in parts if name is not None and own == kind) for kind in "ls")
+    lists, open_, users = (
+        frozenset(name for _, name, own in parts if name is not None and own == kind) for kind in "lsu"
+    )
     return Phrase(
-        re.compile(pattern, re.DOTALL), names, translation, lists, open_, literal.strip(), source.endswith(".")
+        re.compile(pattern, re.DOTALL), names, translation, lists, open_, users, literal.strip(), source.endswith(".")
     )

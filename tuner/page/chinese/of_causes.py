@@ -46,7 +46,7 @@ OF_CAUSES = {
     ),
     "Another draft: a larger one of the family, a distilled one, or an EAGLE or MTP head of this target (tuner "
     "breakeven RUN says what it has to reach).": (
-        "换草稿模型：同一系列里更大的、蒸馏过的，或为这个目标模型训练的 EAGLE 或 MTP head（tuner breakeven RUN 会"
+        "换草稿模型：同一系列里更大的、蒸馏过的，或为这个目标模型训练的 EAGLE 或 MTP 预测头（tuner breakeven RUN 会"
         "说明它要达到多少）。"
     ),
     "Cheaper to try: K = {a:d} instead of {b:d}.": "更省事的尝试：用 K = {a} 代替 {b}。",

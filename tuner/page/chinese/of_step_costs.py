@@ -3,7 +3,7 @@
 OF_STEP_COSTS = {
     # --- what a step costs
     "a draft with fewer layers, or a head (EAGLE, MTP); layers cost more than width.": (
-        "换层数更少的草稿模型，或用 head（EAGLE、MTP）；层数比宽度更费时间。"
+        "换层数更少的草稿模型，或用预测头（EAGLE、MTP）；层数比宽度更费时间。"
     ),
     "{a} with, {b} without": "使用时 {a}，不用时 {b}",
     "{where}: {a} with, {b} without ({n})": "{where}：使用时 {a}，不用时 {b}（{n}）",
@@ -106,7 +106,7 @@ OF_STEP_COSTS = {
     "What {draft} proposes is accepted next to never, at any position: {why}.": (
         "{draft} 提议的在任何位置都几乎不被接受：{why}。"
     ),
-    "a head of another target, or a broken one": "它是为别的目标模型训练的 head，或者已损坏",
+    "a head of another target, or a broken one": "它是为别的目标模型训练的预测头，或者已损坏",
     "its vocabulary or tokenizer is another one": "它的词表或 tokenizer 不同",
     "at most {share} of its first tokens are accepted ({where}, {n}, K = {k:d})": (
         "它的首个 token 最多 {share} 被接受（{where}，{n}，K = {k}）"
@@ -114,7 +114,7 @@ OF_STEP_COSTS = {
     "at most {share} of its first tokens are accepted ({more}, K = {k:d})": (
         "它的首个 token 最多 {share} 被接受（{more}，K = {k}）"
     ),
-    "Take a head that was trained for exactly this target.": "换专门为这个目标模型训练的 head。",
+    "Take a head that was trained for exactly this target.": "换专门为这个目标模型训练的预测头。",
     "tuner preflight compares both token maps; take a draft of the target's own family.": (
         "tuner preflight 会比较两者的 token；请换与目标模型同一系列的草稿模型。"
     ),

@@ -10,7 +10,11 @@ OF_WARNINGS = {
     "simulated engine: these figures describe no real model": "引擎是模拟的：这些数字不代表任何真实模型",
     "{what} on {where}, simulated engine": "{what}，设备 {where}，模拟引擎",
     "{what} on {where}, vLLM {version:w}": "{what}，设备 {where}，vLLM {version}",
-    "reduced protocol: {what:s}": "缩减的测量方案：{what}",
+    "reduced protocol: {what:u}": "缩减的测量方案：{what}",
+    "This is a demo: 6 prompts, short answers, 2 repeats and one engine life each, where a real answer needs all "
+    "prompts and 3 repeats.": (
+        "这是演示：6 个提示词、简短的回答、2 次重复、各一次引擎启动；真正的答案需要全部提示词和 3 次重复。"
+    ),
     "{n:d} instead of {of:d} repeats": "只重复 {n} 次，而不是 {of} 次",
     "{n:d} instead of {of:d} fresh engine lives of the finalists": "决赛配置只全新启动 {n} 次，而不是 {of} 次",
     "the baseline is not measured again at the end, so drift is unknown": "结束时没有再测基线，所以漂移不知道",
