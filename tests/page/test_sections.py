@@ -67,6 +67,8 @@ def test_nothing_to_recommend_has_no_speedup_tile() -> None:
     assert slow.findings.answers[0].verdict in (Verdict.DO_NOT, Verdict.INCONCLUSIVE)
     assert card.tone in ("no", "open")
     assert not [tile for tile in card.tiles if tile.label.startswith(("Speedup", "Draft"))]
+    labels = [tile.label for tile in card.tiles]
+    assert "Came nearest" in labels and "Nearest rival" not in labels, "nobody won"
 
 
 def test_the_command_reads_the_files_beside_the_page(built: Given) -> None:

@@ -6,6 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from tuner.records import ChangedSettings
 
+_SCHEDULED = "max_num_scheduled_tokens"
+_SCHEDULED_ABOUT = (
+    "`max_num_scheduled_tokens` is how many tokens of all requests one step may compute. With drafts vLLM keeps room "
+    "for draft tokens and schedules fewer others, so that long prompts may take more steps."
+)
+
 
 def changed_settings_section(changed: Sequence[ChangedSettings], speculating: Sequence[str]) -> Iterator[str]:
     """Yield the section, each line once; nothing where no engine said that it changed a setting.
@@ -20,6 +26,9 @@ def changed_settings_section(changed: Sequence[ChangedSettings], speculating: Se
         yield f"- {_who(one, speculating)}:"
         yield from (f"  - `{line}`" for line in one.lines)
     yield ""
+    if any(line.startswith(_SCHEDULED) for one in changed for line in one.lines):
+        yield _SCHEDULED_ABOUT
+        yield ""
 
 
 def _who(one: ChangedSettings, speculating: Sequence[str]) -> str:

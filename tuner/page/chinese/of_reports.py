@@ -171,7 +171,13 @@ OF_REPORTS = {
     "Answers at temperature 0 are compared by token id with the baseline's own, and the baseline's with one "
     "another. Where answers part at a near-tie, rounding decides and either token is the target's choice.": (
         "温度 0 的回答按 token id 与基线比较，基线自己的各次回答也互相比较。在两个 token 几乎同样可能的地方分开时"
-        "，由舍入决定，哪个 token 都是目标模型的选择。"
+        "，由舍入决定，哪个 token 都是目标模型的选择。差多少用 nat 表示，即两个 token 概率之比的自然对数：0 nat 就是"
+        "一样可能。"
+    ),
+    "`max_num_scheduled_tokens` is how many tokens of all requests one step may compute. With drafts vLLM keeps room "
+    "for draft tokens and schedules fewer others, so that long prompts may take more steps.": (
+        "`max_num_scheduled_tokens` 是一步最多计算的 token 数（所有请求合计）。有提议时 vLLM 要给草稿 token 留位置，"
+        "其他 token 就少调度一些，长提示词可能要多走几步。"
     ),
     "Both speedups are over no speculation, from the same rounds of fresh engine lives. Drafted: draft tokens a "
     "draft, by the engine's counters. Per step: draft tokens a decode step, then what the schedule allows for "

@@ -54,6 +54,7 @@ REPORT = {
     "tile_k_detail": "每步提议的 token 数",
     "tile_up_to": "并发上限",
     "tile_below": "并发 {below} 时更慢",
+    "tile_nearest": "最接近的",
     "tile_runner_up": "最接近的对手",
     "tile_lives": "依据的引擎启动次数",
     "tile_one_life": "结论仅限这一次启动",

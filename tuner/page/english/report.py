@@ -54,6 +54,7 @@ REPORT = {
     "tile_k_detail": "tokens proposed per step",
     "tile_up_to": "Up to concurrency",
     "tile_below": "slower at {below}",
+    "tile_nearest": "Came nearest",
     "tile_runner_up": "Nearest rival",
     "tile_lives": "Engine lives behind it",
     "tile_one_life": "no claim beyond that life",

@@ -70,7 +70,7 @@ def _tiles(given: Given, answer: Answer) -> Iterator[Tile]:
         yield Tile(words("tile_up_to"), str(answer.up_to), below)
     runner = answer.runner_up
     if runner is not None and runner.speculation is not None:
-        yield Tile(words("tile_runner_up"), full_label(runner, given.names))
+        yield Tile(words("tile_runner_up" if answer.best.k else "tile_nearest"), full_label(runner, given.names))
     yield Tile(words("tile_lives"), str(answer.lives), words("tile_one_life" if answer.lives == 1 else "tile_fresh"))
     if answer.resolution is not None:
         yield Tile(words("tile_smallest"), effect_words(answer.resolution.smallest_effect), words("tile_nine_of_ten"))
