@@ -213,7 +213,7 @@ OF_ANSWERS = {
     "more than its own differences explain (p = {p:w})": "多于它自己各次之间的差别所能解释的（p = {p}）",
     "its probabilities are not known where {n:d} of them part": "其中 {n} 个分开之处的概率不知道",
     "the others part where its two best tokens are at most {x:w} nats apart": (
-        "其余的在它最可能的两个 token 相差不到 {x} nat 处分开"
+        "其余的在它最可能的两个 token 最多相差 {x} nat 处分开"
     ),
     "at {where} it prefers its own token by {x:w} nats, which is no rounding": (
         "在{where}它偏向自己的 token {x} nat，这不是舍入"

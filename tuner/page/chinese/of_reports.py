@@ -169,7 +169,8 @@ OF_REPORTS = {
         "结论所要求的置信水平；基线那一行假定候选配置与它一样稳定。"
     ),
     "Answers at temperature 0 are compared by token id with the baseline's own, and the baseline's with one "
-    "another. Where answers part at a near-tie, rounding decides and either token is the target's choice.": (
+    "another. Where answers part at a near-tie, rounding decides and either token is the target's choice. How near is "
+    "said in nats, the natural logarithm of how many times as likely one token is as the other: 0 nats is a tie.": (
         "温度 0 的回答按 token id 与基线比较，基线自己的各次回答也互相比较。在两个 token 几乎同样可能的地方分开时"
         "，由舍入决定，哪个 token 都是目标模型的选择。差多少用 nat 表示，即两个 token 概率之比的自然对数：0 nat 就是"
         "一样可能。"
