@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tuner.cli.closing import closing_table
+from tuner.records import ScheduleAnswer
 from tuner.report import Report, analysed
+from tuner.report_sections.schedule import schedule_section
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -44,3 +47,14 @@ def test_a_wide_terminal_has_the_other_columns_too(report: Report) -> None:
 def test_the_star_has_its_meaning_below_the_table(report: Report, width: int) -> None:
     text = closing_table(report, width)
     assert "* the answer" in text.splitlines()
+
+
+def test_no_k_schedule_is_spoken_of_where_no_draft_is_recommended(report: Report) -> None:
+    none = ScheduleAnswer(0.0, "No draft is recommended, so there is no K that a schedule could vary.")
+    undecided = replace(report, findings=replace(report.findings, schedules=(none,)))
+    assert "K schedule" not in closing_table(undecided, 200)
+    assert list(schedule_section(undecided.findings)) == []
+    (answer,) = report.findings.answers
+    assert answer.runner_up is not None
+    recommended = replace(undecided.findings, answers=(replace(answer, best=answer.runner_up),))
+    assert any(none.why in line for line in schedule_section(recommended))

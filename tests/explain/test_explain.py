@@ -185,6 +185,16 @@ def test_a_smaller_k_that_is_not_in_the_space_is_not_called_missing(tmp_path: Pa
     assert "Nothing is missing" in text
 
 
+def test_a_k_between_two_measured_ones_is_said_without_calling_either_the_nearest(
+    tmp_path: Path, make_trial: Make
+) -> None:
+    """K = 2 is as far from 1 as from 3."""
+    trials = [make_trial(0, loads=LOADS)]
+    trials += [make_trial(k, k=k, loads=LOADS, tpot=tpot(k, 0.8 if k == 3 else 0.1)) for k in (1, 3)]
+    text = explain(tmp_path / "run", trials, draft_ks={"good": (1, 3)}, candidates=())
+    assert "Not in the search space: K = 2. So it is compared with K = 1." in text
+
+
 def test_what_cannot_be_explained_is_said(tmp_path: Path, make_trial: Make) -> None:
     with pytest.raises(OutputError, match="not a run of tuner"):
         read_facts(tmp_path)

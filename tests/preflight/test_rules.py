@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.preflight.rule_building import Case, draft, files, setting, with_tokens, words
+from tests.preflight.rule_building import Case, draft, files, parameters, plain, setting, with_tokens, words
 from tests.preflight.rule_cases import CASES
+from tuner.preflight.examine import Models, examine
 from tuner.preflight.rules import DRAFT_RULES, TARGET_RULES, Setting
+from tuner.preflight.rules.sizes import small_target
 from tuner.preflight.rules.vocabulary import padded_size
+from tuner.records import Candidate, Speculation
 from tuner.records.notice import Level
 
 RULES = (*TARGET_RULES, *DRAFT_RULES)
@@ -58,3 +63,14 @@ def test_models_of_which_nothing_is_known_are_no_mistake() -> None:
     for method in ("draft_model", "eagle", "eagle3", "dflash", "dspark"):
         found = [rule(setting(*empty, method=method)) for rule in DRAFT_RULES]
         assert [notice for notice in found if notice and notice.level is Level.ERROR] == []
+
+
+def test_n_gram_is_not_advised_where_it_is_measured_anyway() -> None:
+    small = files(tensors=parameters(1))
+    alone, beside = plain(small), replace(plain(small), methods=frozenset({"draft_model", "ngram"}))
+    without, with_it = (small_target(setting) for setting in (alone, beside))
+    assert without is not None and "n-gram" in without.next_step
+    assert with_it is not None and with_it.next_step == ""
+    candidates = [Candidate({}), Candidate({}, Speculation("ngram", 3, "ngram", None))]
+    (told,) = [n for n in examine(candidates, Models(small), version="0.32.0", build="cpu").notices if n == with_it]
+    assert told.code == "small_target"

@@ -18,6 +18,7 @@ from tuner.report import Report
 from tuner.report_sections.diagnoses import diagnosis_json, diagnosis_lines
 from tuner.report_sections.fixed import retried, retries
 from tuner.report_sections.next_step import next_steps
+from tuner.report_sections.schedule import worth_telling
 from tuner.sweep import SweepResult
 from tuner.words import distinguishing, engine_words, full_label, milliseconds, plain, times, verdict_words
 
@@ -47,7 +48,9 @@ def closing_table(report: Report, width: int | None = None, words: Words = ENGLI
             at = told(f"at temperature {answer.temperature:g}")
             console.print(f"[bold]{escape(told(verdict_words(answer)))}[/] {at}", highlight=False)
             console.print(told(answer.why), markup=False, highlight=False)
-            for schedule in (found for found in report.findings.schedules if found.temperature == answer.temperature):
+            for schedule in (
+                found for found in worth_telling(report.findings) if found.temperature == answer.temperature
+            ):
                 console.print(told(f"K schedule: {schedule.why}"), markup=False, highlight=False)
         for line in diagnosis_lines(report.findings.diagnoses, MOST_CAUSES):
             console.print(told(f"why: {line}"), markup=False, highlight=False)

@@ -20,6 +20,7 @@ from tuner.records import (
     Surface,
     TrialFigures,
 )
+from tuner.report_sections.schedule import worth_telling
 from tuner.report_sections.surface import looks_good_by_luck
 
 
@@ -58,7 +59,7 @@ def _concurrency(at: AtTemperature) -> Iterator[Line | Table]:
 
 
 def _schedule(at: AtTemperature) -> Iterator[Line]:
-    for schedule in at.facts.analysed.findings.schedules:
+    for schedule in worth_telling(at.facts.analysed.findings):
         if schedule.temperature == at.answer.temperature:
             yield line("load.schedule", text=Quoted(schedule.why))
 

@@ -77,8 +77,8 @@ MESSAGES = {
     "why.open": "Noise does not tell the two apart.",
     "why.smaller_taken": "Where noise does not tell two K apart, the smaller one is taken. It wastes less where less "
     "is accepted or more requests run. So it is K = {k}.",
-    "why.gap": "Not measured: K = {missing}. The nearest one that was is K = {k}.",
-    "why.gap_space": "Not in the search space: K = {missing}. The nearest one that was measured is K = {k}.",
+    "why.gap": "Not measured: K = {missing}. So it is compared with K = {k}.",
+    "why.gap_space": "Not in the search space: K = {missing}. So it is compared with K = {k}.",
     "why.none_in_space": "The search space has no smaller K.",
     "why.drafts": "Each draft with its best single K, over all load points together, those where it does not pay "
     "included:",

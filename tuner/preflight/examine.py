@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tuner.errors import ModelError
@@ -90,23 +90,23 @@ def examine(
     """
     notices: list[Notice] = []
     refused: dict[str, str] = {}
-    for candidate in candidates:
-        found = _of(candidate, models, version, build, env or {})
+    every = tuple(candidates)
+    methods = frozenset(candidate.speculation.method for candidate in every if candidate.speculation)
+    for candidate in every:
+        setting = replace(_setting(candidate, models, version, build, env or {}), methods=methods)
+        rules: Sequence[Rule] = DRAFT_RULES if candidate.speculation else TARGET_RULES
+        found = [notice for rule in rules if (notice := rule(setting)) is not None]
         notices += [notice for notice in found if notice not in notices]
         if errors := [notice for notice in found if notice.level is Level.ERROR]:
             refused[candidate.key] = errors[0].what
     return Examined(by_level(notices), refused)
 
 
-def _of(candidate: Candidate, models: Models, version: str, build: str, env: Mapping[str, str]) -> list[Notice]:
+def _setting(candidate: Candidate, models: Models, version: str, build: str, env: Mapping[str, str]) -> Setting:
     spec = candidate.speculation
     name = spec.draft_name if spec else ""
     draft = models.drafts.get(name)
-    rules: Sequence[Rule] = DRAFT_RULES if spec else TARGET_RULES
-    setting = Setting(
-        models.target, candidate.engine_args, version, build, spec, draft, models.comparisons.get(name), env
-    )
-    return [notice for rule in rules if (notice := rule(setting)) is not None]
+    return Setting(models.target, candidate.engine_args, version, build, spec, draft, models.comparisons.get(name), env)
 
 
 def by_level(notices: Iterable[Notice]) -> tuple[Notice, ...]:

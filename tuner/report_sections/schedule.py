@@ -16,19 +16,26 @@ _ABOUT = (
 )
 
 
+def worth_telling(findings: Findings) -> tuple[ScheduleAnswer, ...]:
+    """Return the schedules that say something: where no draft is recommended, there is no K that one could vary."""
+    recommended = {answer.temperature for answer in findings.answers if answer.best.k}
+    return tuple(found for found in findings.schedules if found.points or found.temperature in recommended)
+
+
 def schedule_section(findings: Findings) -> Iterator[str]:
-    """Yield the section; nothing where no schedule was asked for."""
-    if not findings.schedules:
+    """Yield the section; nothing where no schedule was asked for, or none could be."""
+    told = worth_telling(findings)
+    if not told:
         return
     yield "## K schedule"
     yield ""
-    for found in findings.schedules:
-        at = f"At temperature {found.temperature:g}: " if len(findings.schedules) > 1 else ""
+    for found in told:
+        at = f"At temperature {found.temperature:g}: " if len(told) > 1 else ""
         yield f"{at}{found.why}"
         yield ""
         if found.points:
             yield from _table(found)
-    if any(found.points for found in findings.schedules):
+    if any(found.points for found in told):
         yield _ABOUT
         yield ""
 

@@ -19,7 +19,7 @@ class Setting:
 
     draft: the model that its method loads, None for methods without one and for a target that drafts for itself.
     comparison: token maps of target and draft, None where one is not known.  version, build: of the engine.
-    env: variables that the engine is given.
+    env: variables that the engine is given.  methods: of speculation, all that are measured beside this candidate.
     """
 
     target: ModelFiles
@@ -30,6 +30,7 @@ class Setting:
     draft: ModelFiles | None = None
     comparison: Comparison | None = None
     env: Mapping[str, str] = field(default_factory=dict)
+    methods: frozenset[str] = frozenset()
 
     @property
     def method(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tuner.analysis.apart import NGRAM
 from tuner.preflight.rules.setting import Setting
 from tuner.records.notice import Level, Notice
 
@@ -74,7 +75,7 @@ def small_target(setting: Setting) -> Notice | None:
         Level.HINT,
         f"{'a token uses' if setting.target.experts else 'it has'} {_billions(size)} parameters: its steps are short, "
         f"and speculation seldom pays below {_SMALL_TARGET:g}B",
-        "Look at n-gram drafts too: they cost nearly nothing.",
+        "" if setting.methods.intersection(NGRAM) else "Look at n-gram drafts too: they cost nearly nothing.",
         target_parameters=size,
     )
 
