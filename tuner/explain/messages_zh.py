@@ -220,7 +220,7 @@ MESSAGES = {
     "next.head_of_another_target": "换专门为这个目标模型训练的 head。",
     "next.engine_overhead": "换层数更少的草稿模型；如果固定开销占大头、接受率又高，也可以增大 K。",
     "next.draft_too_slow": "换层数更少的草稿模型，或用预测头（EAGLE、MTP）；层数比宽度更费时间。",
-    "next.draft_too_weak": "换同一系列的其他草稿模型，或用预测头（EAGLE、MTP）；`tuner breakeven RUN` 会说明它要达到多少。",
+    "next.draft_too_weak": "换同一系列的其他草稿模型，或用预测头；`tuner breakeven RUN` 会说明它要达到多少。",
     "next.few_matches": "n-gram 适合摘要、信息抽取和代码修改；否则请用草稿模型。",
     "next.saturated": "使用投机解码的引擎保持在这个请求数以下，其余的不用投机解码启动。",
     "next.answers_too_short": "按完整回答来评判（`objective.metric: e2e`）；缩短提示词或前缀缓存更有用。",
