@@ -396,9 +396,15 @@ def swept(place: Place, faults: dict[str, dict[str, Any]], *options: str, sample
 
 @pytest.fixture(scope="module")
 def sweep(tmp_path_factory: pytest.TempPathFactory) -> Swept:
-    place = Place(tmp_path_factory.mktemp("faults") / "place", lives=1)
     faults = {case.name: case.injected for case in CASES} | injected(BARRED) | injected(HARMLESS)
-    return swept(place, faults, "--max-workers", "2")
+    for _ in range(2):
+        found = swept(Place(tmp_path_factory.mktemp("faults") / "place", lives=1), faults, "--max-workers", "2")
+        # A baseline has no fault: if one fails, it was for what else this machine does.
+        unlucky = [record.failure for record in found.records["none"] if record.failure]
+        if not unlucky:
+            break
+        print("once more, as a baseline failed:", unlucky)
+    return found
 
 
 def test_the_sweep_ends_with_its_verdict_and_exit_code_0(sweep: Swept) -> None:
@@ -408,8 +414,8 @@ def test_the_sweep_ends_with_its_verdict_and_exit_code_0(sweep: Swept) -> None:
     # What a stranger on the port says is no answer to the question: the next call asks it again.
     again = [case.name for case in CASES if case.kind == "wrong_server"]
     assert (len(again), sweep.last_line["finished"]) == (2, False)
-    assert sweep.last_line["failed"] == len(CASES)
     assert sorted(one["candidate"] for one in sweep.last_line["failures"]) == sorted(f"{c.name} K=2" for c in CASES)
+    assert sweep.last_line["failed"] == len(CASES)
 
 
 @pytest.mark.parametrize("case", FAILING)
