@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,6 +93,15 @@ def first_record(workshop: Path) -> Path:
     return records[0]
 
 
+def ends_with_one_message(driver: subprocess.Popen[str], processes: Sequence[psutil.Process]) -> str:
+    """Return what a sweep says that cannot go on; neither a stack nor any of these processes is left of it."""
+    said = "".join(driver.communicate(timeout=GONE_S))
+    assert driver.returncode == 3
+    assert "Traceback" not in said and "Stack" not in said
+    assert not psutil.wait_procs(processes, GONE_S)[1]
+    return said
+
+
 @fault(
     Group.CLUSTER,
     "the head is lost",
@@ -107,12 +116,9 @@ def test_a_lost_head_ends_the_sweep_with_one_message_and_no_engine_is_left(
         engines = both_engines(cluster)
         workers = [worker_of(engine) for engine in engines]
         cluster.lose_head("gcs_server")
-        said = "".join(driver.communicate(timeout=GONE_S))
-        assert driver.returncode == 3
+        said = ends_with_one_message(driver, [*engines, *workers])
         assert f"error: the Ray head at {cluster.address} does not answer any more" in said
         assert "call the same command: finished trials are kept" in said
-        assert "Traceback" not in said
-        assert not psutil.wait_procs([*engines, *workers], GONE_S)[1]
 
 
 @fault(
@@ -129,12 +135,9 @@ def test_a_restarted_head_ends_the_sweep_as_a_lost_one_does(workshop: Path) -> N
         workers = [worker_of(engine) for engine in engines]
         before = kept.read_bytes()
         cluster.restart_head()
-        said = "".join(driver.communicate(timeout=60))
-        assert driver.returncode == 3
+        said = ends_with_one_message(driver, [*engines, *workers])
         assert f"error: the Ray head at {cluster.address} was restarted and does not know this sweep" in said
         assert "call the same command: finished trials are kept" in said
-        assert "Traceback" not in said and "Stack" not in said
-        assert not psutil.wait_procs([*engines, *workers], GONE_S)[1]
     assert kept.read_bytes() == before
 
 
@@ -149,8 +152,5 @@ def test_a_lost_daemon_of_the_drivers_own_node_ends_the_sweep_too(workshop: Path
     with small_cluster(nodes=1) as cluster, sweeping(cluster.address) as driver:
         engines = both_engines(cluster)
         cluster.lose_head("raylet")
-        said = "".join(driver.communicate(timeout=GONE_S))
-        assert driver.returncode == 3
+        said = ends_with_one_message(driver, engines)
         assert "error: the Ray node that this command is connected to was lost" in said
-        assert "Traceback" not in said
-        assert not psutil.wait_procs(engines, GONE_S)[1]
